@@ -1,0 +1,69 @@
+"""The commands: one row each. Must not import a command's module; `main` does that for the one that runs.
+
+`module` is the module in `engram.cli` that defines `run_<name>(context, args)` and, where the command takes
+arguments, `options_<name>(parser)` (dashes become underscores). `writes` says what the command writes,
+in a sentence that its help shows. Groups and order are those of cli.md.
+"""
+from __future__ import annotations
+
+from collections import namedtuple
+
+Command = namedtuple("Command", "name aliases group module summary writes examples")
+
+GROUPS = (
+    ("start", "Start"),
+    ("read", "Read"),
+    ("write", "Propose and approve"),
+    ("care", "Care"),
+    ("settings", "Settings"),
+    ("serve", "Serve"),
+    ("help", "Help"),
+)
+
+NOTHING = "Writes nothing."
+
+COMMANDS = (
+    # start
+    Command("inject", ("init",), "start", "start", "make a store in this workspace",
+            "Writes .agents/.engram/ with its .gitignore, and trusts this workspace.",
+            ("engram inject", "engram inject --workspace ~/project")),
+    # read
+    # write
+    # care
+    Command("verify", (), "care", "care", "check every memory against its approved hash", NOTHING,
+            ("engram verify", "engram verify --scope global --json")),
+    Command("repair", (), "care", "care", "list unreadable files and rebuild what is derived",
+            "Writes derived files only: the index and a merged hashes file; never a memory.",
+            ("engram repair", "engram repair --json")),
+    Command("rebuild-index", (), "care", "care", "build the search index anew", "Writes the derived index only.",
+            ("engram rebuild-index", "engram rebuild-index --global")),
+    Command("archive", (), "write", "care", "retire a memory into archive/",
+            "Moves the memory's file to archive/ and its hash with it.",
+            ('engram archive --reason "replaced by the new pipeline" old-deploy-steps', "engram archive banner-widgets")),
+    # settings
+    Command("config", (), "settings", "settings", "view or set a setting",
+            "`set` writes engram.config.json of the store, or of the user with --user.",
+            ("engram config view", "engram config set load.limit 12 --user")),
+    Command("set-save-target", (), "settings", "settings", "where saves go: workspace, global or both",
+            "Writes the setting `scope` into the store's engram.config.json.",
+            ("engram set-save-target both", "engram set-save-target status")),
+    Command("set-load-limit", (), "settings", "settings", "how many memories a load selects at most (1 to 32)",
+            "Writes the setting `load.limit` into the store's engram.config.json.",
+            ("engram set-load-limit 12", "engram set-load-limit reset")),
+    Command("set-read", (), "settings", "settings", "when hooks load: startup, auto, always, manual, off",
+            "Writes the setting `read` into the store's engram.config.json.",
+            ("engram set-read startup", "engram set-read status")),
+    Command("set-proof", (), "settings", "settings", "whether hooks say what they loaded: off, compact",
+            "Writes the setting `proof` into the store's engram.config.json.",
+            ("engram set-proof compact", "engram set-proof status")),
+    # serve
+    # help
+)
+
+
+def find(name):
+    """Return the row of a command or alias, or None."""
+    for row in COMMANDS:
+        if name == row.name or name in row.aliases:
+            return row
+    return None
