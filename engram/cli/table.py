@@ -2,13 +2,15 @@
 
 `module` is the module in `engram.cli` that defines `run_<name>(context, args)` and, where the command takes
 arguments, `options_<name>(parser)` (dashes become underscores). `writes` says what the command writes,
-in a sentence that its help shows. Groups and order are those of cli.md.
+in a sentence that its help shows. A `raw` command has `main(argv, context) -> exit code` instead and reads its
+own words: the hook, which can't afford a parser, and commands with commands of their own. Groups and order are
+those of cli.md.
 """
 from __future__ import annotations
 
 from collections import namedtuple
 
-Command = namedtuple("Command", "name aliases group module summary writes examples")
+Command = namedtuple("Command", "name aliases group module summary writes examples raw", defaults=(False,))
 
 GROUPS = (
     ("start", "Start"),

@@ -1,0 +1,36 @@
+"""Start the server or the command line, by the name this was started under or by its first word.
+
+Nothing else happens here. One of the two lazy doors of the package (architecture.md, "Fast start"): each
+branch imports only its own side, and `--version` imports nothing.
+"""
+import sys
+
+from engram import __version__
+
+
+def main(argv=None):
+    """Run Engram with `argv` (default: `sys.argv`) and return the exit code."""
+    argv = sys.argv if argv is None else argv
+    name = argv[0].replace("\\", "/").rsplit("/", 1)[-1].lower()
+    words = argv[1:]
+    if name in ("engram-mcp", "engram-mcp.exe"):
+        if words == ["--version"]:
+            print(__version__)
+            return 0
+        from engram.server import main as serve
+
+        return serve(words, surface="engram")
+    if words[:1] in (["--version"], ["-V"]):
+        print(__version__)
+        return 0
+    if words[:1] == ["mcp"] and "--help" not in words and "-h" not in words:
+        from engram.server import main as serve
+
+        return serve(words[1:], surface="mem")
+    from engram.cli.main import main as run
+
+    return run(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
