@@ -82,7 +82,7 @@ def read(place):
     if not on or file is None or not os.path.isfile(file):
         return Trust(on, path, "", None)
     try:
-        rows = _Rows(sqlite3.connect(f"file:{_quoted(file)}?mode=ro", uri=True, timeout=2, check_same_thread=False))
+        rows = _Rows(sqlite3.connect(file, timeout=2, check_same_thread=False))
         found = rows.connection.execute("SELECT looked FROM workspace WHERE path = ?", (path,)).fetchone()
     except sqlite3.Error:
         return Trust(on, path, "", None)
@@ -113,9 +113,9 @@ def remember(place, hashes):
         content = _content(place.workspace, rel) if scope == "workspace" else None
         if content is not None and files.sha256(content) == sha256:
             contents[key] = content
-    if not place.settings.get("trust") == "off" and contents and not diagnostics:
-        diagnostics = _write(place, contents, whole=False)
-    return diagnostics
+    if diagnostics or not contents or place.settings.get("trust") == "off":
+        return diagnostics
+    return _write(place, contents, whole=False)
 
 
 def look(place, contents):
@@ -132,46 +132,45 @@ def _write(place, contents, *, whole):
     path, today = identity(place), time.strftime("%Y-%m-%d")
     rows = [(path, key, files.sha256(content), None if key.startswith(NOT_KEPT) else content)
             for key, content in contents.items()]
+    file = _file(place)
     try:
-        connection = _create(place)
+        if file is None:
+            raise EngramError("there is no home folder to keep it in.", hint="Set ENGRAM_DATA_DIR.")
+        _create(file)
         try:
-            with connection:  # one transaction: a crash leaves the record as it was
-                for statement in SCHEMA:
-                    connection.execute(statement)
-                connection.execute("INSERT INTO workspace VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET looked = ?",
-                                   (path, today, today, today) if whole else (path, today, today, today))
-                if whole:
-                    connection.execute("DELETE FROM seen WHERE path = ?", (path,))
-                connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows)
-        finally:
-            connection.close()
+            _update(file, path, today, rows, whole)
+        except sqlite3.OperationalError:
+            raise  # busy, full or read-only: the record itself is sound
+        except sqlite3.DatabaseError:
+            files.replace(file, b"")  # damaged, so it trusts nothing any more: begin anew
+            _update(file, path, today, rows, whole)
     except (OSError, sqlite3.Error, EngramError) as error:
         return [diagnostic("trust.not_recorded", "warning", f"could not record that you trust this workspace: {error}",
-                           file=_file(place), remediation="Make your Engram folder writable, then run: engram trust")]
+                           file=file, remediation="Make your Engram folder writable, then run: engram trust")]
     return []
 
 
-def _create(place):
-    file = _file(place)
-    if file is None:
-        raise EngramError("there is no home folder to keep it in.", hint="Set ENGRAM_DATA_DIR.")
+def _update(file, path, today, rows, whole):
+    connection = sqlite3.connect(file, timeout=10)
+    try:
+        with connection:  # one transaction: a crash leaves the record as it was
+            for statement in SCHEMA:
+                connection.execute(statement)
+            if whole:
+                connection.execute("INSERT INTO workspace VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET looked = excluded.looked",
+                                   (path, today, today))
+                connection.execute("DELETE FROM seen WHERE path = ?", (path,))
+            connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows)
+    finally:
+        connection.close()
+
+
+def _create(file):
     files.ensure_dir(os.path.dirname(file), mode=0o700)
-    try:  # born with its mode: SQLite itself would use what the umask gives
+    try:  # born with its mode: SQLite would use what the umask gives
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         pass
-    connection = sqlite3.connect(file, timeout=10)
-    try:
-        for statement in SCHEMA:
-            connection.execute(statement)
-    except sqlite3.OperationalError:
-        connection.close()  # busy, full or read-only: the caller's to report
-        raise
-    except sqlite3.DatabaseError:
-        connection.close()  # damaged: it trusts nothing any more, so start it anew
-        files.replace(file, b"")
-        connection = sqlite3.connect(file, timeout=10)
-    return connection
 
 
 def _present(store):
@@ -193,6 +192,3 @@ def _content(store, rel):
 def _file(place):
     return os.path.join(place.user_dir, FILE) if place.user_dir else None
 
-
-def _quoted(path):
-    return "".join(c if c.isalnum() or c in "/._-" else "".join(f"%{b:02x}" for b in os.fsencode(c)) for c in os.path.abspath(path))
