@@ -1,0 +1,453 @@
+"""Frontmatter: a stated subset of YAML, read with positions and edited in place.
+
+Must not know which keys a memory has. Read: mappings, block and flow lists, block and flow mappings, plain
+and quoted scalars, block scalars. Every scalar is text (dates, `no`, `on`, `null`, `01`, `1e3` stay as
+written; store.md, "A memory file"). Anchors, aliases, tags, tabs in indentation, repeated keys and several
+documents are errors that carry the line. A value is a str, a list or a dict.
+
+Positions are lines of the file, from 0 inside this module and from 1 in errors.
+"""
+from __future__ import annotations
+
+import json
+import re
+from collections import namedtuple
+
+from engram.errors import MemoryFileError
+
+FENCE = "---"
+Entry = namedtuple("Entry", "value first last comment")
+KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#\-\[\]{},&*!|>'"%@`:?][^:]*?|-[^\s:][^:]*?)\s*:(?=\s|$)""")
+BARE = re.compile(r"[A-Za-z0-9_./@+:-]+\Z")
+NUMBER = re.compile(r"[-+]?(\d|\.\d)[\d_]*(\.\d*)?([eE][-+]?\d+)?\Z")
+DEPTH = 20  # nesting that no header of a memory needs
+
+
+class Document:
+    """A file split into its header and its body, with where each key stands.
+
+    `lines` are the raw lines of the whole file without "\\n" (a "\\r" stays), `close` the index of the closing
+    fence, `entries` a mapping of top-level keys to Entry(value, first, last, comment) in file order, `values`
+    the plain mapping, `body` the text after the closing fence's line.
+    """
+
+    __slots__ = ("bom", "close", "entries", "lines", "newline")
+
+    def __init__(self, text):
+        self.bom = "\ufeff" if text.startswith("\ufeff") else ""
+        self.lines = text[len(self.bom):].split("\n")
+        self.newline = "\r\n" if self.lines[0].endswith("\r") else "\n"
+        if self.lines[0].rstrip() != FENCE:
+            raise MemoryFileError("the file does not begin with a `---` line, so it has no header.", kind="no-header", line=1)
+        for index in range(1, len(self.lines)):
+            if self.lines[index].startswith(FENCE) and self.lines[index].rstrip() == FENCE:
+                self.close = index
+                break
+        else:
+            raise MemoryFileError("the header that begins in line 1 is never closed by a `---` line.", kind="open-header", line=1)
+        self.entries = {}
+        for key, entry in _Reader(self.lines[:self.close]).top():
+            if key in self.entries:
+                raise MemoryFileError(f"the key `{key}` stands twice (first in line {self.entries[key].first + 1}).",
+                                      kind="duplicate-key", line=entry.first + 1)
+            self.entries[key] = entry
+
+    @property
+    def values(self):
+        """The header as a mapping of key to str, list or dict."""
+        return {key: entry.value for key, entry in self.entries.items()}
+
+    @property
+    def body(self):
+        """The text after the header, line ends as in the file."""
+        return "\n".join(self.lines[self.close + 1:])
+
+    def edited(self, changes):
+        """Return the whole file's text with header keys set (or removed, for a None) and nothing else changed.
+
+        A key that is there keeps its place, and its comment when it fits one line; a new key goes where the
+        order of the keys has it, or last. A value equal to the one there leaves its bytes alone.
+        """
+        lines = list(self.lines)
+        carriage = self.newline[:-1]
+        for key in sorted((k for k in changes if k in self.entries), key=lambda k: -self.entries[k].first):
+            entry, value = self.entries[key], changes[key]
+            if value is None:
+                del lines[entry.first:entry.last + 1]
+            elif _plain(value) != entry.value:
+                lines[entry.first:entry.last + 1] = [render_entry(key, value) + entry.comment + carriage]
+        added = [key for key in changes if key not in self.entries and changes[key] is not None]
+        present = [key for key in self.entries if changes.get(key, "") is not None]
+        for key in added:
+            line = render_entry(key, changes[key]) + carriage
+            lines.insert(self._place_for(key, present, lines), line)
+        return self.bom + "\n".join(lines)
+
+    def _place_for(self, key, present, lines):
+        close = next(i for i in range(1, len(lines)) if lines[i].startswith(FENCE) and lines[i].rstrip() == FENCE)
+        if present == sorted(present):
+            after = [k for k in present if k > key]
+            for index in range(1, close):
+                found = KEY.match(lines[index])
+                if found and after and _key_text(found[1]) == after[0]:
+                    present.insert(present.index(after[0]), key)
+                    return index
+        present.append(key)
+        return close
+
+
+def render_entry(key, value):
+    """Return `key: value` on one line, as the earlier implementation writes it (upstream-format.md, b)."""
+    return f"{key if BARE.match(key) else _quote(key)}: {render(value)}"
+
+
+def render(value):
+    """Return a value in the flow form: bare where that reads back as the same text, else quoted as JSON."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(render(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k if BARE.match(k) else _quote(k)}: {render(v)}" for k, v in value.items()) + "}"
+    text = str(value)
+    if BARE.match(text) and not text.startswith("-") and not NUMBER.match(text) and not text.endswith(":") \
+            and text.lower() not in ("null", "true", "false"):
+        return text
+    return _quote(text)
+
+
+def _quote(text):
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f").replace("\u2028", "\\u2028") \
+        .replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
+
+
+def _plain(value):
+    """The value as reading would give it: every scalar as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return str(value)
+
+
+def _key_text(source):
+    if source[0] in "\"'":
+        return _Flow(source, 0).scalar()
+    return source.rstrip()
+
+
+class _Reader:
+    """Reads header lines; each method takes a line index and gives back a value and the next index."""
+
+    def __init__(self, lines):
+        self.lines = [line.rstrip("\r") for line in lines]
+
+    def fail(self, index, message, kind="header"):
+        raise MemoryFileError(message, kind=kind, line=index + 1)
+
+    def top(self):
+        index = 1
+        while index < len(self.lines):
+            if self.blank(index):
+                index += 1
+                continue
+            if self.indent(index):
+                self.fail(index, "this line is indented, but belongs to no key.")
+            key, rest, comment_at = self.key(index)
+            first = index
+            value, index = self.value(index, rest, 0, 0)
+            comment = self.comment(first, comment_at) if index == first + 1 else ""
+            last = index - 1
+            while last > first and self.blank(last):  # remarks and blank lines behind a value are not part of it
+                last -= 1
+            yield key, Entry(value, first, last, comment)
+
+    def blank(self, index):
+        text = self.lines[index].strip()
+        return not text or text.startswith("#")
+
+    def indent(self, index):
+        line = self.lines[index]
+        width = len(line) - len(line.lstrip(" "))
+        if line[width:width + 1] == "\t":
+            self.fail(index, "a tab stands in the indentation; use spaces.", "tab")
+        return width
+
+    def key(self, index):
+        line = self.lines[index]
+        found = KEY.match(line, self.indent(index))
+        if not found:
+            if re.match(r"(<{7}|={7}|>{7})( |$)", line):
+                self.fail(index, "Git left a conflict here; resolve both sides first.", "conflict")
+            if line.strip().startswith(("&", "*", "!", "<<", "%", "?")):
+                self.fail(index, "anchors, aliases, tags and directives are not read.", "anchor")
+            self.fail(index, "this is not a `key: value` line.")
+        return _key_text(found[1]), line[found.end():].strip(" \t"), found.end()
+
+    def comment(self, index, start):
+        rest = self.lines[index][start:]
+        cut = _comment_at(rest)
+        return rest[len(rest[:cut].rstrip()):] if cut is not None else ""
+
+    def value(self, index, rest, indent, depth):
+        """Read the value behind `key:` or `- ` whose text on its own line is `rest`; `indent` is the parent's."""
+        if depth > DEPTH:
+            self.fail(index, "values are nested too deeply.")
+        cut = _comment_at(rest)
+        bare = rest if cut is None else rest[:cut].rstrip()
+        if bare[:1] in ("|", ">") and re.match(r"[|>][-+]?\d?[-+]?\Z", bare):
+            return self.block_scalar(index, bare, indent)
+        if not bare:
+            return self.nested(index + 1, indent, depth)
+        if bare[0] in "&*!":
+            self.fail(index, "anchors, aliases and tags are not read; put the text in quotes.", "anchor")
+        if bare[0] in "[{":
+            return self.flow(index, rest)
+        if bare[0] in "\"'":
+            return self.flow(index, rest)
+        if bare[0] in "%@`":
+            self.fail(index, f"a value can't begin with `{bare[0]}`; put it in quotes.")
+        index += 1
+        while index < len(self.lines) and not self.blank(index) and self.indent(index) > indent:
+            more = self.lines[index].strip()  # a plain scalar may go on in deeper lines
+            cut = _comment_at(more)
+            bare += " " + (more if cut is None else more[:cut].rstrip())
+            index += 1
+        return bare, index
+
+    def nested(self, index, indent, depth):
+        start = index
+        while index < len(self.lines) and self.blank(index):
+            index += 1
+        if index == len(self.lines):
+            return "", start
+        width = self.indent(index)
+        item = self.lines[index][width:]
+        is_list = item == "-" or item.startswith("- ")
+        if width < indent or (width == indent and not (is_list and depth >= 0)) or (width == indent and not is_list):
+            return "", start
+        return self.items(index, width, depth) if is_list else self.mapping(index, width, depth)
+
+    def items(self, index, width, depth):
+        made = []
+        while index < len(self.lines):
+            if self.blank(index):
+                index += 1
+                continue
+            at = self.indent(index)
+            line = self.lines[index][at:]
+            if at < width or (at == width and not (line == "-" or line.startswith("- "))):
+                break
+            if at > width:
+                self.fail(index, "this line is indented more than the list item above.")
+            rest = line[1:].strip(" \t")
+            found = KEY.match(rest)
+            if found and rest[0] not in "\"'[{":
+                inner = width + (len(line) - len(line[1:].lstrip(" ")))
+                self.lines[index] = " " * inner + rest  # `- key: value` opens a mapping at the key's column
+                value, index = self.mapping(index, inner, depth + 1)
+            else:
+                value, index = self.value(index, rest, width, depth + 1)
+            made.append(value)
+        return made, index
+
+    def mapping(self, index, width, depth):
+        made = {}
+        while index < len(self.lines):
+            if self.blank(index):
+                index += 1
+                continue
+            at = self.indent(index)
+            if at < width:
+                break
+            if at > width:
+                self.fail(index, "this line is indented more than the key above.")
+            key, rest, _ = self.key(index)
+            if key in made:
+                self.fail(index, f"the key `{key}` stands twice.", "duplicate-key")
+            made[key], index = self.value(index, rest, width, depth + 1)
+        return made, index
+
+    def block_scalar(self, index, marker, indent):
+        lines, index = [], index + 1
+        digits = re.sub(r"\D", "", marker)
+        width = indent + int(digits) if digits else None
+        while index < len(self.lines):
+            line = self.lines[index]
+            if line.strip():
+                at = len(line) - len(line.lstrip(" "))
+                width = at if width is None else width
+                if at < width or at <= indent:
+                    break
+            lines.append(line[width or 0:])
+            index += 1
+        trailing = 0
+        while lines and not lines[-1].strip():
+            lines.pop()
+            trailing += 1
+        text = "\n".join(lines) if marker[0] == "|" else _folded(lines)
+        if "-" not in marker:
+            text += "\n" * (trailing + 1 if "+" in marker else 1) if lines else ""
+        return text, index
+
+    def flow(self, index, rest):
+        """Read a quoted scalar, a flow list or a flow mapping, over several lines if need be."""
+        last = index
+        while True:
+            reader = _Flow(rest, 0)
+            try:
+                value = reader.value(0)
+                tail = rest[reader.at:].strip()
+                if tail and not tail.startswith("#"):
+                    self.fail(last, f"`{tail[:20]}` stands behind the end of the value.")
+                return value, last + 1
+            except _Unfinished:
+                last += 1
+                if last >= len(self.lines) or (self.lines[last].strip() and not self.lines[last].startswith((" ", "\t", "]", "}"))):
+                    self.fail(index, "this value is never closed.")
+                rest += " " + self.lines[last].strip()
+            except ValueError as error:
+                self.fail(last, str(error), "anchor" if "anchor" in str(error) else "header")
+
+
+class _Unfinished(Exception):
+    """The value goes on in the next line."""
+
+
+class _Flow:
+    """Reads one flow value from `text` at `at`; raises ValueError with a reason."""
+
+    def __init__(self, text, at):
+        self.text = text
+        self.at = at
+
+    def space(self):
+        while self.at < len(self.text):
+            if self.text[self.at] in " \t":
+                self.at += 1
+            elif self.text[self.at] == "#" and (self.at == 0 or self.text[self.at - 1] in " \t"):
+                self.at = len(self.text)
+            else:
+                return
+        raise _Unfinished
+
+    def value(self, depth):
+        if depth > DEPTH:
+            raise ValueError("values are nested too deeply.")
+        self.space()
+        opening = self.text[self.at]
+        if opening == "[":
+            return self.sequence(depth)
+        if opening == "{":
+            return self.mapping(depth)
+        if opening in "\"'":
+            return self.scalar()
+        if opening in "&*!":
+            raise ValueError("anchors, aliases and tags are not read; put the text in quotes.")
+        return self.plain(",]}" if depth else "")
+
+    def sequence(self, depth):
+        made = []
+        self.at += 1
+        while True:
+            self.space()
+            if self.text[self.at] == "]":
+                self.at += 1
+                return made
+            if self.text[self.at] == ",":
+                raise ValueError("a list item is empty.")
+            made.append(self.value(depth + 1))
+            self.separator("]")
+
+    def mapping(self, depth):
+        made = {}
+        self.at += 1
+        while True:
+            self.space()
+            if self.text[self.at] == "}":
+                self.at += 1
+                return made
+            key = self.scalar() if self.text[self.at] in "\"'" else self.plain(":,}")
+            self.space()
+            if self.text[self.at] != ":":
+                raise ValueError(f"`{key}` has no value.")
+            if key in made:
+                raise ValueError(f"the key `{key}` stands twice.")
+            self.at += 1
+            made[key] = self.value(depth + 1)
+            self.separator("}")
+
+    def separator(self, close):
+        self.space()
+        if self.text[self.at] == ",":
+            self.at += 1
+        elif self.text[self.at] != close:
+            raise ValueError(f"a comma or `{close}` is missing before `{self.text[self.at:self.at + 12]}`.")
+
+    def scalar(self):
+        quote, start = self.text[self.at], self.at
+        at = start + 1
+        while at < len(self.text):
+            if quote == '"' and self.text[at] == "\\":
+                at += 2
+            elif self.text[at] != quote:
+                at += 1
+            elif quote == "'" and self.text[at + 1:at + 2] == "'":
+                at += 2
+            else:
+                self.at = at + 1
+                inner = self.text[start + 1:at]
+                return inner.replace("''", "'") if quote == "'" else _unescape(inner)
+        raise _Unfinished
+
+    def plain(self, stops):
+        start = self.at
+        while self.at < len(self.text):
+            character = self.text[self.at]
+            if character in stops and (character != ":" or self.text[self.at + 1:self.at + 2] in ("", " ")):
+                break
+            if character == "#" and self.text[self.at - 1:self.at] == " ":
+                break
+            self.at += 1
+        return self.text[start:self.at].strip()
+
+
+def _unescape(inner):
+    try:
+        return json.loads(f'"{inner}"', strict=False)
+    except ValueError:
+        raise ValueError("a double-quoted value has an escape that is not known; use single quotes.") from None
+
+
+def _comment_at(text):
+    """Return where a ` #` comment begins in the rest of a line, or None; quotes and brackets are seen."""
+    if "#" not in text:
+        return None
+    quote = None
+    for at, character in enumerate(text):
+        if quote:
+            if character == "\\" and quote == '"':
+                continue
+            if character == quote:
+                quote = None
+        elif character in "\"'" and (at == 0 or text[at - 1] in " [{,:"):
+            quote = character
+        elif character == "#" and (at == 0 or text[at - 1] in " \t"):
+            return at
+    return None
+
+
+def _folded(lines):
+    made = ""
+    for line in lines:
+        if not line.strip():
+            made += "\n"
+        elif made and not made.endswith("\n"):
+            made += " " + line
+        else:
+            made += line
+    return made
