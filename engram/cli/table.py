@@ -29,6 +29,9 @@ COMMANDS = (
     Command("inject", ("init",), "start", "start", "make a store in this workspace",
             "Writes .agents/.engram/ with its .gitignore, and trusts this workspace.",
             ("engram inject", "engram inject --workspace ~/project")),
+    Command("demo", (), "start", "demo", "watch the whole loop in a throw-away folder",
+            "Writes a throw-away folder of its own, and removes it at the end unless --keep is given.",
+            ("engram demo", "engram demo --keep")),
     # read
     # write
     # care
@@ -60,6 +63,10 @@ COMMANDS = (
             ("engram set-proof compact", "engram set-proof status")),
     # serve
     # help
+    Command("help", (), "help", "help", "show the commands, or one command's help", NOTHING, ("engram help", "engram help save")),
+    Command("llm", (), "help", "help", "print the guide for agents", NOTHING, ("engram llm", "engram llm --json")),
+    Command("completion", (), "help", "help", "print a completion script for bash, zsh, fish or powershell", NOTHING,
+            ("engram completion bash > ~/.local/share/bash-completion/completions/engram", "engram completion fish | source")),
 )
 
 
