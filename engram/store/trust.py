@@ -136,7 +136,7 @@ def _write(place, contents, *, whole):
     try:
         if file is None:
             raise EngramError("there is no home folder to keep it in.", hint="Set ENGRAM_DATA_DIR.")
-        _create(file)
+        files.ensure_private(file)
         try:
             _update(file, path, today, rows, whole)
         except sqlite3.OperationalError:
@@ -163,14 +163,6 @@ def _update(file, path, today, rows, whole):
             connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows)
     finally:
         connection.close()
-
-
-def _create(file):
-    files.ensure_dir(os.path.dirname(file), mode=0o700)
-    try:  # born with its mode: SQLite would use what the umask gives
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        pass
 
 
 def _present(store):

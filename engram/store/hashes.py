@@ -1,0 +1,99 @@
+"""The hashes file: which content of which memory file was approved.
+
+Pure: bytes in, bytes out. A flat JSON object of path to SHA-256, as the earlier implementation has it
+(upstream-format.md, a). With Git's conflict markers in it, or damaged, it is read as the union of the entries
+that can be read (store.md, Integrity), each path with all hashes that stand for it.
+"""
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from json.encoder import encode_basestring
+
+FILE = "memory.hashes.json"
+ENTRY = re.compile(r'"((?:[^"\\\n]|\\.)+)"\s*:\s*"([0-9a-f]{64})"')
+
+
+class Hashes:
+    """Approved hashes by path. `whole` is False when the file had conflict markers or damage.
+
+    `extra` holds, by path, further hashes that count as approved: the other side of a conflict, or what an
+    unfinished commit is about to record.
+    """
+
+    __slots__ = ("entries", "extra", "whole")
+
+    def __init__(self, entries=None, extra=None, whole=True):
+        self.entries = {} if entries is None else entries
+        self.extra = {} if extra is None else extra
+        self.whole = whole
+
+    def approves(self, rel, sha256):
+        """Whether content of this hash was approved for the path."""
+        return self.entries.get(rel) == sha256 or sha256 in self.extra.get(rel, ())
+
+    def known(self, rel):
+        """Whether any content was approved for the path."""
+        return rel in self.entries or rel in self.extra
+
+    def all(self, rel):
+        """Return every hash that stands for a path."""
+        return {*([self.entries[rel]] if rel in self.entries else []), *self.extra.get(rel, ())}
+
+    def add(self, rel, sha256):
+        """Count one more hash as approved for a path."""
+        if self.entries.get(rel) != sha256:
+            self.extra.setdefault(rel, set()).add(sha256)
+
+
+def parse(raw):
+    """Read the bytes of a hashes file; None and blank give an empty one. Never raises."""
+    if not raw or not raw.strip():
+        return Hashes()
+    text = raw.decode("utf-8-sig", "replace")
+    try:
+        found = json.loads(text)
+        if isinstance(found, dict) and all(isinstance(value, str) for value in found.values()):
+            return Hashes(found)
+    except (ValueError, RecursionError):
+        pass
+    made = Hashes(whole=False)
+    for match in ENTRY.finditer(text):
+        try:
+            path = json.loads(f'"{match[1]}"')
+        except ValueError:
+            continue
+        if path in made.entries:
+            made.add(path, match[2])
+        else:
+            made.entries[path] = match[2]
+    return made
+
+
+def dump(entries):
+    """Return the bytes of a hashes file: two-space indent, final newline, order as given."""
+    if not entries:
+        return b"{}\n"
+    rows = ",\n".join([f'  {encode_basestring(path)}: "{value}"' for path, value in entries.items()])
+    return ("{\n" + rows + "\n}\n").encode("utf-8", "surrogatepass")
+
+
+def updated(entries, changes):
+    """Return entries with changes applied (a None drops the path).
+
+    A new path goes where the order of the paths has it while they are in order, so that two branches that add
+    memories seldom touch the same line; else last.
+    """
+    made = {path: value for path, value in entries.items() if changes.get(path, value) is not None}
+    fresh = sorted(path for path, value in changes.items() if value is not None and path not in made)
+    made.update({path: value for path, value in changes.items() if path in made})
+    if not fresh:
+        return made
+    paths = list(made)
+    if any(a > b for a, b in zip(paths, paths[1:])):  # noqa: B905 (pairs of neighbours)
+        made.update({path: changes[path] for path in fresh})
+        return made
+    for path in fresh:
+        paths.insert(bisect_left(paths, path), path)
+    return {path: changes[path] if path in changes else made[path] for path in paths}

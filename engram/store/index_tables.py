@@ -1,0 +1,236 @@
+"""The tables of the derived index: documents, vocabulary, postings, and the grams of the vocabulary.
+
+Answers what a ranker asks (`lookup`, `postings`, `sequences`, …) and takes documents in and out. Knows SQLite and terms;
+must not know files, hashes, visibility or how scores are made.
+
+Postings of a term lie in chunks of `CHUNK` documents, as two packed columns: document ids (4 bytes each) and codes (2 bytes:
+the weighted term count in halves, then the length of the document as `length_code` writes it). A removed document leaves its
+postings behind; its row is gone, so they count for nothing, and `dead` in `meta` says when a rebuild pays.
+"""
+from __future__ import annotations
+
+from array import array
+from math import log2
+
+import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
+
+from engram.text.folding import plain
+from engram.text.words import is_unspaced
+
+CHUNK_BITS = 12
+_TERM_SHIFT = 20  # chunk numbers below it: 2^32 documents
+FIELD_WEIGHTS = (3, 3, 2)  # title, tags and triggers, text; in halves
+GRAM = 4
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE term (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, df INTEGER NOT NULL);
+CREATE TABLE alias (plain TEXT NOT NULL, term INTEGER NOT NULL, PRIMARY KEY (plain, term)) WITHOUT ROWID;
+CREATE TABLE posting (id INTEGER PRIMARY KEY, docs BLOB NOT NULL, codes BLOB NOT NULL);
+CREATE TABLE gram (gram TEXT PRIMARY KEY, terms BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE sequence (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL);
+"""
+
+
+def length_code(length: int) -> int:
+    """Return a document length in terms as one byte, in steps of 4 %."""
+    return min(255, int(16 * log2(1 + length) + 0.5))
+
+
+def decoded_length(code: int) -> float:
+    """Return the length that a code stands for."""
+    return 2 ** (code / 16) - 1
+
+
+def grams_of(term: str) -> list[str]:
+    """Return the distinct character grams of a term with its beginning marked; none for unspaced scripts and numbers."""
+    if len(term) < 3 or is_unspaced(term) or not term[0].isalpha():
+        return []
+    framed = "^" + term
+    return list(dict.fromkeys(framed[i:i + GRAM] for i in range(max(1, len(framed) - GRAM + 1))))
+
+
+class Tables:
+    """One open index. Reading methods may be called at any time, writing ones inside the caller's transaction."""
+
+    def __init__(self, connection):
+        self.db = connection
+        self._ids: dict[str, int] = {}
+
+    # -- what a ranker asks -------------------------------------------------------------------------------------------
+
+    def totals(self) -> tuple[int, int]:
+        """Return the number of documents and the sum of their lengths."""
+        rows = dict(self.db.execute("SELECT key, value FROM meta WHERE key IN ('documents', 'length')"))
+        return int(rows.get("documents", 0)), int(rows.get("length", 0))
+
+    def lookup(self, words) -> dict[str, tuple[int, int]]:
+        """Return `{word: (term id, document frequency)}` of the words that documents have."""
+        words = list(words)
+        found = {}
+        for at in range(0, len(words), 500):
+            part = words[at:at + 500]
+            marks = ",".join("?" * len(part))
+            for word, term, df in self.db.execute(f"SELECT word, id, df FROM term WHERE word IN ({marks}) AND df > 0", part):
+                found[word] = (term, df)
+        return found
+
+    def unaccented(self, word: str) -> list[tuple[str, int, int]]:
+        """Return `(word, id, df)` of the words that are `word` once their accents are dropped."""
+        return list(self.db.execute("SELECT t.word, t.id, t.df FROM alias a JOIN term t ON t.id = a.term "
+                                    "WHERE a.plain = ? AND t.df > 0 ORDER BY t.word", (word,)))
+
+    def by_id(self, ids) -> dict[int, tuple[str, int]]:
+        """Return `{term id: (word, df)}`."""
+        ids = list(ids)
+        found = {}
+        for at in range(0, len(ids), 500):
+            part = ids[at:at + 500]
+            marks = ",".join("?" * len(part))
+            for term, word, df in self.db.execute(f"SELECT id, word, df FROM term WHERE id IN ({marks}) AND df > 0", part):
+                found[term] = (word, df)
+        return found
+
+    def postings(self, term: int) -> tuple[array, array]:
+        """Return the document ids and codes of a term, by document id."""
+        docs, codes = array("I"), array("H")
+        first = term << _TERM_SHIFT
+        for d, c in self.db.execute("SELECT docs, codes FROM posting WHERE id BETWEEN ? AND ? ORDER BY id",
+                                    (first, first + (1 << _TERM_SHIFT) - 1)):
+            docs.frombytes(d)
+            codes.frombytes(c)
+        return docs, codes
+
+    def sequences(self, ids) -> dict[int, tuple[int, bytes]]:
+        """Return `{document id: (length, packed term ids in order)}`; removed documents are missing."""
+        ids = list(ids)
+        found = {}
+        for at in range(0, len(ids), 500):
+            part = ids[at:at + 500]
+            marks = ",".join("?" * len(part))
+            for doc, length, packed in self.db.execute(f"SELECT id, length, terms FROM sequence WHERE id IN ({marks})", part):
+                found[doc] = (length, packed)
+        return found
+
+    def grams(self, grams) -> dict[str, array]:
+        """Return `{gram: term ids}` of the vocabulary."""
+        grams = list(grams)
+        found = {}
+        for at in range(0, len(grams), 500):
+            part = grams[at:at + 500]
+            marks = ",".join("?" * len(part))
+            for gram, packed in self.db.execute(f"SELECT gram, terms FROM gram WHERE gram IN ({marks})", part):
+                found[gram] = array("I", packed)
+        return found
+
+    # -- documents in and out -----------------------------------------------------------------------------------------
+
+    def add(self, documents) -> None:
+        """Take in documents: `(id, (title terms, tag terms, text terms))`, ids unused so far and rising."""
+        postings: dict[int, tuple[array, array]] = {}
+        counts: dict[int, int] = {}
+        rows, chunk, number, total = [], None, 0, 0
+        for doc, fields in documents:
+            if chunk is not None and doc >> CHUNK_BITS != chunk:
+                self._flush(chunk, postings, rows)
+                postings, rows = {}, []
+            chunk = doc >> CHUNK_BITS
+            sequence, weights, length = self._analyse(fields)
+            code = length_code(length)
+            for term, weight in weights.items():
+                slot = postings.get(term)
+                if slot is None:
+                    slot = postings[term] = (array("I"), array("H"))
+                slot[0].append(doc)
+                slot[1].append((weight if weight < 255 else 255) << 8 | code)
+                counts[term] = counts.get(term, 0) + 1
+            rows.append((doc, length, sequence.tobytes()))
+            number += 1
+            total += length
+        if rows:
+            self._flush(chunk, postings, rows)
+        self.db.executemany("UPDATE term SET df = df + ? WHERE id = ?", [(n, t) for t, n in counts.items()])
+        self._count(number, total)
+
+    def remove(self, ids) -> None:
+        """Take documents out."""
+        counts: dict[int, int] = {}
+        number = total = 0
+        found = self.sequences(ids)
+        for length, packed in found.values():
+            for term in set(array("I", packed)):
+                counts[term] = counts.get(term, 0) + 1
+            number += 1
+            total += length
+        self.db.executemany("UPDATE term SET df = df - ? WHERE id = ?", [(n, t) for t, n in counts.items() if t])
+        self.db.executemany("DELETE FROM sequence WHERE id = ?", [(doc,) for doc in found])
+        self._count(-number, -total)
+        self.db.execute("INSERT INTO meta VALUES ('dead', ?) ON CONFLICT DO UPDATE SET value = value + excluded.value", (number,))
+
+    def _count(self, number: int, length: int) -> None:
+        """Add to the totals."""
+        self.db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+                            (("documents", number), ("length", length)))
+
+    def _analyse(self, fields) -> tuple[array, dict[int, int], int]:
+        """Return the sequence (fields apart by a 0), the weighted counts in halves, and the length."""
+        sequence, weights, length = array("I"), {}, 0
+        for field, weight in zip(fields, FIELD_WEIGHTS):
+            ids = self._term_ids(field)
+            for term in ids:
+                weights[term] = weights.get(term, 0) + weight
+            length += len(ids)
+            sequence.extend(ids)
+            sequence.append(0)
+        return sequence, weights, length
+
+    def _term_ids(self, words: list[str]) -> list[int]:
+        """Return the ids of words, making the missing ones."""
+        known = self._ids
+        try:
+            return [known[w] for w in words]
+        except KeyError:
+            pass
+        missing = [w for w in dict.fromkeys(words) if w not in known]
+        for at in range(0, len(missing), 500):
+            part = missing[at:at + 500]
+            marks = ",".join("?" * len(part))
+            known.update(self.db.execute(f"SELECT word, id FROM term WHERE word IN ({marks})", part))
+        self._make([w for w in missing if w not in known])
+        return [known[w] for w in words]
+
+    def _make(self, words: list[str]) -> None:
+        """Give new words their ids, their accentless form and their grams."""
+        if not words:
+            return
+        grams: dict[str, array] = {}
+        aliases = []
+        top = self.db.execute("SELECT max(id) FROM term").fetchone()[0] or 0
+        for number, word in enumerate(words, top + 1):
+            self._ids[word] = number
+            if not word.isascii() and not is_unspaced(word):
+                bare = plain(word)
+                if bare != word:
+                    aliases.append((bare, number))
+            for gram in grams_of(word):
+                slot = grams.get(gram)
+                if slot is None:
+                    slot = grams[gram] = array("I")
+                slot.append(number)
+        self.db.executemany("INSERT INTO term VALUES (?, ?, 0)", [(self._ids[w], w) for w in words])
+        self.db.executemany("INSERT OR IGNORE INTO alias VALUES (?, ?)", aliases)
+        self.db.executemany("INSERT INTO gram VALUES (?, ?) ON CONFLICT DO UPDATE SET terms = CAST(terms || excluded.terms AS BLOB)",
+                            [(g, ids.tobytes()) for g, ids in grams.items()])
+
+    def _flush(self, chunk: int, postings, rows) -> None:
+        """Write the postings of one chunk and the sequences of its documents."""
+        self.db.executemany(
+            "INSERT INTO posting VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB), codes = CAST(codes || excluded.codes AS BLOB)",
+            [(term << _TERM_SHIFT | chunk, docs.tobytes(), codes.tobytes()) for term, (docs, codes) in sorted(postings.items())])
+        self.db.executemany("INSERT INTO sequence VALUES (?, ?, ?)", rows)
+
+
+def in_memory() -> Tables:
+    """Return empty tables that live in memory alone."""
+    connection = sqlite.connect(":memory:", isolation_level=None)
+    connection.executescript(SCHEMA)
+    return Tables(connection)
