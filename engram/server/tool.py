@@ -35,6 +35,11 @@ class Tool:
         self.prepare = prepare
         self.extra = extra or {}
 
+    def with_meta(self, meta):
+        """Return this row with more `_meta`."""
+        return Tool(self.name, self.title, self.description, self.input, self.run, output=self.output,
+                    annotations=self.annotations, meta={**self.meta, **meta}, prepare=self.prepare, extra=self.extra)
+
 
 class Context:
     """What a tool may know of its call: who asks, and whether somebody still waits.

@@ -1,0 +1,60 @@
+"""The sealed `requestState`: a small mapping under an HMAC-SHA256, good for one purpose.
+
+Must not know clocks or where its key comes from: the caller gives the key bytes and compares expiry
+itself. The state goes through a client that may change, keep or forge it (mcp.md, Asking the human),
+so the seal is checked before anything is decoded, in constant time, and accepted in canonical form
+only. The purpose goes into the key: a seal made for one thing is void for another. What it holds can
+be read by the client and is never a secret.
+"""
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from binascii import a2b_base64, b2a_base64
+
+_VERSION = "v1"
+
+
+def digest(value):
+    """Return a hex digest of a JSON value that does not depend on the order of keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+class Seal:
+    """Seals and opens mappings for one purpose under one key."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key, purpose):
+        self._key = hmac.digest(key, b"engram:" + purpose.encode("utf-8"), "sha256")
+
+    def close(self, payload):
+        """Return the sealed text of a mapping: `v1.<payload>.<mac>` in base64url."""
+        body = f"{_VERSION}.{_encode(json.dumps(payload, sort_keys=True, separators=(',', ':')).encode('ascii'))}"
+        return f"{body}.{_encode(self._mac(body))}"
+
+    def open(self, text):
+        """Return the mapping of a sealed text, or None when the seal is not ours or was tampered with."""
+        body, dot, mac = text.rpartition(".")
+        if not dot or not text.isascii():
+            return None
+        if not hmac.compare_digest(mac, _encode(self._mac(body))):
+            return None
+        version, _, payload = body.partition(".")
+        return json.loads(_decode(payload)) if version == _VERSION else None
+
+    def _mac(self, body):
+        return hmac.digest(self._key, body.encode("ascii"), "sha256")
+
+
+def _encode(data):
+    return b2a_base64(data, newline=False).decode("ascii").translate(_TO_URL).rstrip("=")
+
+
+def _decode(text):
+    return a2b_base64(text.translate(_FROM_URL) + "=" * (-len(text) % 4))
+
+
+_TO_URL = str.maketrans("+/", "-_")
+_FROM_URL = str.maketrans("-_", "+/")

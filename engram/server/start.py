@@ -1,0 +1,79 @@
+"""Start a server: its options, its surface, everything imported that a call may need. Knows nothing of messages.
+
+An option that is not known never stops the server: hosts keep command lines for years (mcp.md, Starting it).
+"""
+from __future__ import annotations
+
+import os
+import signal
+
+# The first thing a client may send is the signal that ends a probe (mcp-wire.md 0.6); until the server
+# has handlers of its own, that ends the process at once and without a traceback.
+for _name in ("SIGINT", "SIGTERM"):
+    signal.signal(getattr(signal, _name), lambda number, frame: os._exit(0))
+
+from engram.server import stdio  # noqa: E402 - after the handlers, see above
+
+SURFACES = ("engram", "mem", "all")
+FLAGS = ("--always-load", "--no-elicitation")
+VALUES = ("--surface", "--tools", "--project")
+
+
+class Options:
+    """What the command line asks for: `always_load`, `no_elicitation`, `surface`, `tools`, `project`; `unknown` words."""
+
+    __slots__ = ("always_load", "no_elicitation", "project", "surface", "tools", "unknown")
+
+    def __init__(self, argv, surface):
+        self.always_load = self.no_elicitation = False
+        self.surface, self.tools, self.project = surface, None, None
+        self.unknown = []
+        words = list(argv)
+        while words:
+            word = words.pop(0)
+            name, equals, value = word.partition("=")
+            if word in FLAGS:
+                setattr(self, _attribute(word), True)
+            elif name in VALUES and (equals or words):
+                setattr(self, _attribute(name), value if equals else words.pop(0))
+            else:
+                self.unknown.append(word)
+        if self.surface not in SURFACES:
+            self.unknown.append(f"--surface={self.surface}")
+            self.surface = surface
+
+
+def run(argv, surface):
+    """Serve with the options of `argv`, `surface` being the default one; return the exit code."""
+    options = Options(argv, surface)
+    if options.unknown:
+        stdio.note(f"engram: ignored, not known here: {' '.join(options.unknown)}")
+    return stdio.serve(_surface(options), workspace=_here(), elicit=not options.no_elicitation)
+
+
+def _surface(options):
+    # Imported by surface: the session tier's database is nothing that `engram-mcp` should wait for.
+    if options.surface == "engram":
+        from engram.server.engram_tools import EngramSurface
+
+        return EngramSurface(always_load=options.always_load)
+    from engram.server.mem_tools import MemSurface
+
+    mem = MemSurface(tools=options.tools, project=options.project, note=stdio.note)
+    if options.surface == "mem":
+        return mem
+    from engram.server.engram_tools import EngramSurface
+    from engram.server.joined import Joined
+
+    return Joined(EngramSurface(always_load=options.always_load), mem)
+
+
+def _here():
+    try:
+        return os.path.realpath(os.getcwd())
+    except OSError:  # the folder was removed under us
+        return ""
+
+
+def _attribute(option):
+    return option[2:].replace("-", "_")

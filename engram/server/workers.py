@@ -1,0 +1,70 @@
+"""A few threads that run calls side by side. Must not know what a call is.
+
+Threads are started when there is work for them and kept; they are daemons, so a call that never ends
+can't keep the process. A call that waits for a human holds no thread (loop.py), so a small number does.
+"""
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+COUNT = 8
+# More waiting calls than this and the reader stops reading, so that a flood of lines can't grow memory.
+FULL = 256
+
+
+class Workers:
+    """Runs functions of no argument; whoever submits one catches what it raises."""
+
+    def __init__(self, count=COUNT):
+        self._count = count
+        self._changed = threading.Condition()
+        self._waiting = deque()
+        self._threads = 0
+        self._busy = 0
+
+    def submit(self, work):
+        """Run `work()` on a thread, now or as soon as one is free."""
+        with self._changed:
+            self._waiting.append(work)
+            if self._busy + len(self._waiting) > self._threads < self._count:
+                self._threads += 1
+                threading.Thread(target=self._run, daemon=True).start()
+            self._changed.notify_all()
+
+    def room(self, seconds):
+        """Wait until fewer than FULL functions wait, `seconds` at most; tell whether there is room."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self._waiting) < FULL, seconds)
+
+    def idle(self, seconds):
+        """Wait until nothing runs or waits, `seconds` at most; tell whether that is so."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._busy, seconds)
+
+    def _run(self):
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    self._changed.wait()
+                work = self._waiting.popleft()
+                self._busy += 1
+            try:
+                work()
+            finally:
+                with self._changed:
+                    self._busy -= 1
+                    self._changed.notify_all()
+
+
+class Inline:
+    """Runs everything at once in the caller: for tests that join client and server by hand."""
+
+    def submit(self, work):
+        work()
+
+    def room(self, seconds):
+        return True
+
+    def idle(self, seconds):
+        return True
