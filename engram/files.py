@@ -148,6 +148,20 @@ def ensure_dir(path, *, mode=0o777):
         raise _storage("make the folder", path, error) from None
 
 
+def ensure_private(path):
+    """Make an empty file of mode 600, with its folder, unless there is one: SQLite would use what the umask gives.
+
+    Raises StorageError.
+    """
+    ensure_dir(os.path.dirname(path), mode=0o700)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise _storage("write", path, error) from None
+
+
 def sweep(folder, *, now=None):
     """Remove temporary files that a crash left in `folder` more than an hour ago; never raises."""
     limit = (time.time() if now is None else now) - STALE_SECONDS

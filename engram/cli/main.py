@@ -6,7 +6,6 @@ the two places with a broad `except` (the other is the server's loop).
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 
 from engram.cli import table

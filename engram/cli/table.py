@@ -32,6 +32,14 @@ COMMANDS = (
     Command("demo", (), "start", "demo", "watch the whole loop in a throw-away folder",
             "Writes a throw-away folder of its own, and removes it at the end unless --keep is given.",
             ("engram demo", "engram demo --keep")),
+    Command("trust", (), "start", "trust", "look at what a workspace tells agents, and let hooks load it",
+            "Writes what you have seen into your own Engram folder, nothing into the workspace.",
+            ("engram trust", "engram trust --show")),
+    Command("upgrade", (), "start", "upgrade", "bring what link wrote up to date",
+            "Writes entries, hooks and instructions of Engram that are there already, in the workspace and for the user.",
+            ("engram upgrade --plan", "engram upgrade")),
+    Command("doctor", (), "start", "doctor", "check Engram, its store and what hosts know of it", NOTHING,
+            ("engram doctor", "engram doctor --strict --json")),
     # read
     # write
     # care
@@ -62,6 +70,10 @@ COMMANDS = (
             "Writes the setting `proof` into the store's engram.config.json.",
             ("engram set-proof compact", "engram set-proof status")),
     # serve
+    # the alias stands in configs that the earlier implementation wrote; an unknown command would block their prompts
+    Command("hook", ("agent-hook",), "serve", "hook", "answer a host's hook event on standard input",
+            "Writes which memories a session got into your own Engram folder; no prompt text.",
+            ("engram hook claude < event.json", "engram hook gemini < event.json"), True),
     # help
     Command("help", (), "help", "help", "show the commands, or one command's help", NOTHING, ("engram help", "engram help save")),
     Command("llm", (), "help", "help", "print the guide for agents", NOTHING, ("engram llm", "engram llm --json")),

@@ -18,6 +18,7 @@ from engram.errors import MemoryFileError
 FENCE = "---"
 Entry = namedtuple("Entry", "value first last comment")
 KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#\-\[\]{},&*!|>'"%@`:?][^:]*?|-[^\s:][^:]*?)\s*:(?=\s|$)""")
+BARE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 BARE = re.compile(r"[A-Za-z0-9_./@+:-]+\Z")
 NUMBER = re.compile(r"[-+]?(\d|\.\d)[\d_]*(\.\d*)?([eE][-+]?\d+)?\Z")
 DEPTH = 20  # nesting that no header of a memory needs
@@ -98,7 +99,7 @@ class Document:
 
 def render_entry(key, value):
     """Return `key: value` on one line, as the earlier implementation writes it (upstream-format.md, b)."""
-    return f"{key if BARE.match(key) else _quote(key)}: {render(value)}"
+    return f"{key if BARE_KEY.match(key) else _quote(key)}: {render(value)}"
 
 
 def render(value):
@@ -110,7 +111,7 @@ def render(value):
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(render(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{k if BARE.match(k) else _quote(k)}: {render(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k if BARE_KEY.match(k) else _quote(k)}: {render(v)}" for k, v in value.items()) + "}"
     text = str(value)
     if BARE.match(text) and not text.startswith("-") and not NUMBER.match(text) and not text.endswith(":") \
             and text.lower() not in ("null", "true", "false"):
@@ -209,7 +210,7 @@ class _Reader:
             return self.flow(index, rest)
         if bare[0] in "\"'":
             return self.flow(index, rest)
-        if bare[0] in "%@`":
+        if bare[0] in "%`":
             self.fail(index, f"a value can't begin with `{bare[0]}`; put it in quotes.")
         index += 1
         while index < len(self.lines) and not self.blank(index) and self.indent(index) > indent:

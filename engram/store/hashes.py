@@ -91,7 +91,7 @@ def updated(entries, changes):
     if not fresh:
         return made
     paths = list(made)
-    if any(a > b for a, b in zip(paths, paths[1:])):  # noqa: B905 (pairs of neighbours)
+    if any(a > b for a, b in zip(paths, paths[1:])):
         made.update({path: changes[path] for path in fresh})
         return made
     for path in fresh:

@@ -1,28 +1,31 @@
 """The plan of a commit, written before its first step, so that a crash leaves all of it done or none.
 
-Pure: bytes in, steps out. A step is (rel, data or None to drop, hash to record or None, expected hash or None).
-Once the journal is on disk the commit counts as done: readers add its hashes to the approved ones, so old
-and new content of a file are both whole and approved, and the next writer finishes it (propose.md,
-Verdicts). Only paths that a commit may touch are taken from it: it could have come with a clone.
+Pure: bytes in, steps out. Once the journal is on disk the commit counts as done: readers add its hashes to the
+approved ones, so old and new content of a file are both whole and approved, and the next writer finishes it
+(propose.md, Verdicts). Only paths that a commit may touch are taken from it: it could have come with a
+clone.
 """
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
 
 FILE = "journal.json"
 VERSION = 1
 FOLDERS = ("rules/", "skills/", "knowledge/", "archive/", "working/", "traces/", "inbox/")
 LOOSE = ("pending-approvals.json",)
-Step = namedtuple("Step", "rel data sha256 forget", defaults=(None, False))
+
+# op: `write` data to rel, and record sha256 for it when there is one; `drop` rel and its hash; `approve` what rel
+# holds by recording sha256 alone, or forget its hash for a None
+Step = namedtuple("Step", "op rel data sha256")
+OPS = ("write", "drop", "approve")
 
 
 def dump(steps):
-    """Return the bytes of a journal. A Step has `rel`, `data` (None drops the file), `sha256` to record for it
-    (None records nothing) and `forget` (whether the path's recorded hash goes)."""
-    rows = [{"file": s.rel, "data": None if s.data is None else b64encode(s.data).decode(), "sha256": s.sha256, "forget": s.forget}
-            for s in steps]
+    """Return the bytes of a journal."""
+    rows = [{"op": step.op, "file": step.rel, "sha256": step.sha256,
+             "data": b2a_base64(step.data, newline=False).decode() if step.op == "write" else None} for step in steps]
     return json.dumps({"version": VERSION, "steps": rows}).encode()
 
 
@@ -32,7 +35,7 @@ def parse(raw):
         return []
     try:
         found = json.loads(raw)
-        steps = [Step(row["file"], None if row["data"] is None else b64decode(row["data"], validate=True), row["sha256"], row["forget"])
+        steps = [Step(row["op"], row["file"], a2b_base64(row["data"]) if row["op"] == "write" else None, row["sha256"])
                  for row in found["steps"]]
         right = found["version"] == VERSION and all(_allowed(step) for step in steps)
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -48,5 +51,5 @@ def approved(steps):
 
 
 def _allowed(step):
-    return isinstance(step.rel, str) and (step.rel in LOOSE or step.rel.startswith(FOLDERS)) \
-        and (step.sha256 is None or isinstance(step.sha256, str)) and isinstance(step.forget, bool)
+    return step.op in OPS and isinstance(step.rel, str) and (step.rel in LOOSE or step.rel.startswith(FOLDERS)) \
+        and (step.sha256 is None or isinstance(step.sha256, str))

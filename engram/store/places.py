@@ -49,6 +49,10 @@ class Place:
             self._settings = settings.Settings(layers)
         return self._settings
 
+    def forget_settings(self):
+        """Read the settings anew when they are next asked for."""
+        self._settings, self._global = None, False
+
     @property
     def global_(self):
         """The global Store, or None when none is set; it may not exist yet."""

@@ -16,7 +16,6 @@ from engram import files
 from engram.errors import EngramError, diagnostic
 
 FILE = "trust.db"
-SIZE_LIMIT = 1 << 20  # what a store reads of one file at most (store.md, Integrity)
 SCHEMA = ("CREATE TABLE IF NOT EXISTS workspace (path TEXT PRIMARY KEY, since TEXT NOT NULL, looked TEXT NOT NULL) WITHOUT ROWID",
           "CREATE TABLE IF NOT EXISTS seen (path TEXT, key TEXT, sha256 TEXT NOT NULL, text BLOB, PRIMARY KEY (path, key)) WITHOUT ROWID")
 NOT_KEPT = "workspace:knowledge/"  # reference by its kind: a changed one needs no look, so no old text either
@@ -166,17 +165,16 @@ def _update(file, path, today, rows, whole):
 
 
 def _present(store):
-    if not store.exists:
-        return
-    for rel in store.files():
-        content = _content(store, rel)
-        if content is not None:
-            yield rel, content
+    if store.exists:
+        for rel, _ in store.files():
+            content = _content(store, rel)
+            if content is not None:
+                yield rel, content
 
 
 def _content(store, rel):
     try:
-        return files.read_regular(store.path(rel), limit=SIZE_LIMIT)
+        return store.read_bytes(rel)
     except EngramError:
         return None  # a file that reads report and skip; unseen, it can't speak
 

@@ -209,14 +209,19 @@ class Store:
         Raises StorageError, Refused.
         """
         path = self.path(".gitignore")
-        before = files.read_regular(path, limit=memory.LARGEST)
-        have = (before or b"").decode("utf-8", "replace").splitlines()
-        missing = [line for line in LOCAL if line not in have]
-        if not missing:
-            return
-        header = [] if IGNORE_HEADER in have else [IGNORE_HEADER]
-        glue = b"\n" if before and not before.endswith(b"\n") else b""
-        files.replace(path, (before or b"") + glue + "\n".join([*header, *missing, ""]).encode(), expected=before)
+        for last_try in (False, False, True):
+            before = files.read_regular(path, limit=memory.LARGEST)
+            have = (before or b"").decode("utf-8", "replace").splitlines()
+            missing = [line for line in LOCAL if line not in have]
+            if not missing:
+                return
+            header = [] if IGNORE_HEADER in have else [IGNORE_HEADER]
+            glue = b"\n" if before and not before.endswith(b"\n") else b""
+            try:
+                files.replace(path, (before or b"") + glue + "\n".join([*header, *missing, ""]).encode(), expected=before)
+            except files.Changed:  # another process does the same just now
+                if last_try:
+                    raise
 
 
 def fault_of(error, scope, rel):

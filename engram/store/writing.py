@@ -42,15 +42,15 @@ class Writer:
 
     def put(self, rel, data, *, hashed=True):
         """Write a file; `hashed` records its content as approved."""
-        self.steps.append(Step(rel, data, files.sha256(data) if hashed else None))
+        self.steps.append(Step("write", rel, data, files.sha256(data) if hashed else None))
 
     def drop(self, rel):
         """Remove a file and its recorded hash."""
-        self.steps.append(Step(rel, None, None, True))
+        self.steps.append(Step("drop", rel, None, None))
 
     def approve(self, rel, sha256):
         """Record the hash of content that is on disk already; None forgets the path."""
-        self.steps.append(Step(rel, b"", sha256, sha256 is None))
+        self.steps.append(Step("approve", rel, None, sha256))
 
     def commit(self):
         """Carry out the steps, all or none. Returns the paths."""
@@ -58,7 +58,7 @@ class Writer:
             return []
         for step in self.steps:
             self.store.path(step.rel)  # refused before anything is written
-        if any(step.data != b"" for step in self.steps):
+        if any(step.op != "approve" for step in self.steps):
             files.replace(self.store.path(journal.FILE), journal.dump(self.steps), mode=0o600)
             finish(self.store)
         else:
@@ -75,9 +75,9 @@ def finish(store):
     steps = store.read_journal()
     for step in steps:
         target = store.path(step.rel)
-        if step.data is None:
+        if step.op == "drop":
             files.remove(target)
-        elif step.data != b"" and files.read(target) != step.data:
+        elif step.op == "write" and files.read(target) != step.data:
             files.ensure_dir(os.path.dirname(target))
             files.replace(target, step.data, mode=0o600 if step.rel in journal.LOOSE else None)
     record(store, steps)
@@ -92,7 +92,7 @@ def record(store, steps):
     A file with conflict markers or damage is written whole here: each path keeps the hash that fits its file,
     else the first one read.
     """
-    changes = {step.rel: step.sha256 for step in steps if step.sha256 or step.forget}
+    changes = {step.rel: step.sha256 for step in steps if step.sha256 or step.op != "write"}
     raw = store.raw_hashes()
     known = hashes.parse(raw)
     if not changes and known.whole:
@@ -106,13 +106,12 @@ def record(store, steps):
     made = hashes.dump(hashes.updated(entries, changes))
     if made != raw:
         if not known.whole:
-            keep_damaged(store, raw)
+            _keep_damaged(store, raw)
         files.replace(store.path(hashes.FILE), made, expected=raw)
 
 
-def keep_damaged(store, raw):
-    """Keep a copy of a hashes file that could not be read whole, before it is written anew."""
-    if b"<<<<<<< " not in raw:
+def _keep_damaged(store, raw):
+    if b"<<<<<<< " not in raw:  # a conflict's two sides are in Git; damage may be all there is
         files.replace(store.path(f".damaged-hashes-{files.sha256(raw)[:8]}.tmp"), raw)
 
 

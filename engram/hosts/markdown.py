@@ -1,0 +1,85 @@
+"""Keep one managed block in a Markdown file, between two marker lines. Text around it stays as it is.
+
+Must not know files or hosts, nor what the block says. A marker counts where it stands alone on a line outside a
+code fence. As in `hosts/toml.py`, one empty line goes in before the block, and a line end after it only where the
+text had one: that is enough to take the block out exactly.
+"""
+from __future__ import annotations
+
+from engram.hosts.source import BOM, newline_of, unreadable
+
+START = "<!-- engram:start -->"
+END = "<!-- engram:end -->"
+
+
+def put_block(text, lines):
+    """Return `text` with `lines` between the markers: in place of the block that is there, else at the end.
+
+    Raises Unreadable for a marker without its partner or a second block: nobody can say whose text is between.
+    """
+    newline = newline_of(text)
+    block = newline.join([START, *lines, END])
+    found = _find(text)
+    if found:
+        return text[:found[0]] + block + text[found[1]:]
+    body = text.removeprefix(BOM)
+    ended = not body or body.endswith("\n")
+    before = "" if not body else newline if ended else newline * 2
+    return text + before + block + (newline if ended else "")
+
+
+def drop_block(text):
+    """Return `text` without the block; unchanged when there is none. Raises Unreadable as `put_block`."""
+    found = _find(text)
+    if not found:
+        return text
+    start, end = found
+    closed = text.startswith("\n", end) or text.startswith("\r\n", end)
+    if closed:
+        end = text.index("\n", end) + 1
+    start -= len(_empty_line_before(text, start))
+    if not closed:
+        start -= len(_line_end_before(text, start))
+    return text[:start] + text[end:]
+
+
+def block_of(text):
+    """Return the lines between the markers, or None. Raises Unreadable as `put_block`."""
+    found = _find(text)
+    return text[found[0]:found[1]].splitlines()[1:-1] if found else None
+
+
+def _find(text):
+    """Return (start, end) of the block with its markers, or None."""
+    starts, ends = [], []
+    at, fence = 0, None
+    for line in text.removeprefix(BOM).split("\n"):
+        bare = line.strip()
+        mark = bare[:3]
+        if fence is None and mark in ("```", "~~~"):
+            fence = bare[:len(bare) - len(bare.lstrip(mark[0]))]
+        elif fence is not None and bare.startswith(fence) and not bare.strip(fence[0]):
+            fence = None
+        elif fence is None and bare == START:
+            starts.append(at + line.index(START))
+        elif fence is None and bare == END:
+            ends.append(at + line.index(END) + len(END))
+        at += len(line) + 1
+    if text.startswith(BOM):
+        starts, ends = [one + 1 for one in starts], [one + 1 for one in ends]
+    if not starts and not ends:
+        return None
+    if len(starts) == len(ends) == 1 and starts[0] < ends[0]:
+        return starts[0], ends[0]
+    odd = (starts[1:] or starts or ends)[0] if len(starts) >= len(ends) else (ends[1:] or ends)[0] - len(END)
+    raise unreadable(text, odd, f"the markers `{START}` and `{END}` should stand there once each, in this order")
+
+
+def _line_end_before(text, start):
+    return "\r\n" if text[:start].endswith("\r\n") else "\n" if text[:start].endswith("\n") else ""
+
+
+def _empty_line_before(text, start):
+    end = _line_end_before(text, start)
+    before = text[:start - len(end)]
+    return end if end and (not before or before.endswith(("\n", BOM))) else ""

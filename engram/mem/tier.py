@@ -1,0 +1,83 @@
+"""One process's view of the session tier: its database, where it was started, what was said to it so far.
+
+Holds state and nothing else; what is done with it is in the other modules. Must not know MCP or terminals.
+"""
+from __future__ import annotations
+
+import os
+import time
+
+from engram.mem import names
+from engram.mem.database import Database
+from engram.mem.refusals import Refusal
+from engram.store import places
+
+
+class Tier:
+    """`folder` is where the process works, `override` the project of --project or ENGRAM_PROJECT ("" without).
+
+    `roots` are the client's root folders, `session_id` a session that an agent registered in this process, `made` the
+    sessions we made ourselves by project, `choices` what was picked among several projects, `tokens` the open
+    questions for that, `prompts` the last prompt per session, `activity` what the reminder to save needs.
+    """
+
+    def __init__(self, *, folder=None, env=None, override="", user_dir=None, clock=time.time, patience=None):
+        self.env = os.environ if env is None else env
+        self.folder = os.path.abspath(folder or os.getcwd())
+        self.clock = clock
+        self.started = clock()
+        self.override = _override(override, "--project") or _override(self.env.get("ENGRAM_PROJECT", ""), "ENGRAM_PROJECT")
+        home = places.home_folder(self.env)
+        self.user_dir = user_dir or places.find(self.folder, env=self.env).user_dir
+        self.common_folders = {os.path.realpath(folder): what for folder, what in (
+            ("/tmp", "the folder for temporary files"), (self.env.get("TMPDIR"), "the folder for temporary files"),
+            (home, "the home folder")) if folder}
+        self._database = None
+        self._patience = patience
+        self.roots = []
+        self.session_id = ""
+        self.made = {}
+        self.choices = {}
+        self.tokens = {}
+        self.prompts = {}
+        self.activity = Activity(self.started)
+
+    @property
+    def database(self):
+        """The Database; made when first asked for. Raises StorageError without a user folder."""
+        if self._database is None:
+            if not self.user_dir:
+                raise Refusal("no_data_folder", "there is no home folder to keep session memory in.", hint="Set ENGRAM_DATA_DIR to a folder.")
+            self._database = Database(self.user_dir, **({} if self._patience is None else {"patience": self._patience}))
+        return self._database
+
+    def place(self, folder=None):
+        """Return the Place of a folder (default: where the process works), for the durable memories there."""
+        return places.find(folder or self.folder, env=self.env)
+
+    def make_token(self):
+        """Return a fresh token for an open question; forgets those that are too old."""
+        now = self.clock()
+        self.tokens = {key: row for key, row in self.tokens.items() if row[0] >= now}
+        return os.urandom(16).hex()
+
+    def close(self):
+        """Close the database."""
+        if self._database is not None:
+            self._database.close()
+
+
+class Activity:
+    """Counts calls and saves of this process, for the reminder of mem-tools.md 2.11 and the activity line of summaries."""
+
+    __slots__ = ("calls", "last_save", "saves", "started")
+
+    def __init__(self, started):
+        self.started = started
+        self.calls = 0
+        self.saves = 0
+        self.last_save = None
+
+
+def _override(name, argument):
+    return names.spoken(name, argument=argument) if name.strip() else ""
