@@ -39,6 +39,7 @@ _SPACED = (
     # one word for what is one word
     (r"\bsử dụng\b|\bxài\b", "dùng"),
     (r"\bưu tiên\b", "ưutiên"),
+    (r"\bcài đặt\b", "càiđặt"),
     (r"\b(?:được )?(?:lưu trữ|lưu|ghi|đặt|triển khai|chạy|nằm|viết|gửi|đẩy)(?= (?:trong|trên|ở|tại|vào|lên|bằng|tới|đến)\b)", "đặttại"),
     (r"\b(?:bring|make) sure\b|\bensure\b", "ensure"),
     (r"\b(?:at most|no more than|up to|maximum of|tối đa)\b", "atmost"),
@@ -70,15 +71,21 @@ DETERMINERS = frozenset("a an the this that these those our your its their each 
 PREPOSITIONS = frozenset("""
 in on at to for of by from into via with within through during under over about as per when while if where after before until
 without except unless between against across toward towards upon
-trong trên cho với khi ở tại vào từ của bằng sau trước đến tới lên nếu ngoại
+trong trên cho với khi ở tại vào từ của bằng qua sau trước đến tới lên nếu ngoại để
 在 对 當 当 于 於 从 從 向 给 給
 """.split())
 # Of these, the ones whose exchange changes the meaning: they count as words of the statement.
-TELLING = frozenset("before after without except unless until only trước sau trừ atmost atleast every if".split())
+TELLING = frozenset("前 后 後 before after without except unless until only trước sau trừ atmost atleast every if".split())
 RESTRICTING = frozenset("in on for when while during under only if where at from inside trong trên cho khi ở tại nếu 在 对 当".split())
+# Of these, the ones behind which a choice may stand: "stored in …", "built with …".
+SETTLING = frozenset("""
+in on at to by from into via with within through over as under after before until between against toward towards
+trong trên với ở tại vào từ bằng qua sau trước tới đến lên
+""".split())
+INSTRUMENTS = frozenset("with via through by over bằng qua với".split())
 EXCEPTING = frozenset("except unless trừ besides".split())
 
-CHOOSING = frozenset("use prefer choose pick adopt select default standardize dùng ưutiên chọn 用".split())
+CHOOSING = frozenset("use prefer choose pick adopt select default standardize dùng ưutiên chọn".split())
 # Verbs whose object is what the statement is about and whose place is the choice: "store sessions in Redis".
 PLACING = frozenset("""
 store keep put save place write send deploy publish host log push ship move name call set serve build format locat install
@@ -114,7 +121,7 @@ NUMBERS = {word: str(value) for value, word in enumerate(
     "zero one two three four five six seven eight nine ten eleven twelve".split())} | {
     "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90",
     "hundred": "100", "twice": "2", "thrice": "3"}
-REASONS = (r"(?<=\S)[,;]? (?:because|so that|given that|in order to)\b.*|(?<=\S), (?:since|as|so)\b.*|(?<=\S),? (?:bởi vì|bởi|vì|để)\b.*"
+REASONS = (r"(?<=\S)[,;]? (?:because|so that|given that)\b.*|(?<=\S), (?:since|as|so)\b.*|(?<=\S),?(?<! thay)(?<!^thay) (?:bởi vì|bởi|vì)\b.*"
            r"|(?<=\S)[，,]?(?:因为|因為|由于|由於|以便).*")
 
 _compiled = {}
@@ -124,7 +131,7 @@ def rewrite(text):
     """Return folded text with the phrases of the tables replaced by markers and single words."""
     if not _compiled:
         marks = {name: f"\x01{name}\x02" for name in (NEG, ENDED, INSTEAD)} | {
-            "use": " 用 ", "is": " 是 ", "placed": " placed ", "atmost": " atmost ", "atleast": " atleast "}
+            "use": "\x01use\x02", "is": " 是 ", "placed": " placed ", "atmost": " atmost ", "atleast": " atleast "}
 
         def ready(row):
             pattern, put = row

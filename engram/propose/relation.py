@@ -49,6 +49,8 @@ def _instead(new, old, score):
         if covered >= 0.5 or general:
             return Relation(CONTRADICTS, max(score, 0.6), f"puts aside {_quoted(new.rejected)}")
         return Relation(CLOSE, score, f"puts aside {_quoted(new.rejected)}, elsewhere")
+    if put_aside & old.content and set(old.rejected) & new.content:
+        return Relation(CONTRADICTS, max(score, 0.8), f"the other way round: {_quoted(new.rejected)} is put aside now")
     if new.ended and not old.negative:
         mine = {key for key in new.content if key != "use"}
         if mine and mine <= old.content | set(old.keys):
@@ -126,29 +128,57 @@ def _exchanged(new, old, spans, mismatch, score):
     exchanges = [span for span in spans if span.old and span.new]
     shared = (set(new.keys) & set(old.keys)) - {"use"}
     specific = {key for key in shared if key in new.content and not _is_verb(new, key)}
-    if len(exchanges) == 1 and specific:
-        span = exchanges[0]
-        others = [other for other in spans if other is not span]
-        extra = [key for other in others for key in other.new + other.old]
-        settled = not others or all(not o.old and (_breaks(new, o) or span.new_at < o.new_at) for o in others) and len(extra) <= 6
-        if len(span.old) <= 4 and len(span.new) <= 4:
-            where = _role(new, old, span)
-            change = f"{_quoted(span.old)} → {_quoted(span.new)}"
-            if where == CHOICE and settled and len(shared) / len(set(old.keys) - {"use"}) >= 0.34:
-                if mismatch:
-                    return Relation(OTHER, score, f"another choice, denied: {change}")
-                return Relation(CONTRADICTS, max(score, 0.7), f"another choice for the same slot: {change}")
-            if where in (SUBJECT, SCOPE, OBJECT):
-                return Relation(OTHER, score, f"the same of something else: {change}")
-            if settled and len(shared) >= 2 and score >= SUBJECT_ALIKE:
-                return Relation(CLOSE, score, f"the same words but for {change}")
-    if score >= ALIKE and len(exchanges) == 0:
-        return Relation(CLOSE, score, f"nearly the same words: {_quoted(_in_order(new, shared))}")
-    if score >= ALIKE and not any(_tells_apart(span) for span in exchanges):
+    close = Relation(CLOSE, score, f"the same words but for {_changes(exchanges)}")
+    if exchanges and shared:
+        parts = [part for span in exchanges for part in _phrases(new, old, span)]
+        roles = {_role(new, old, part) for part in parts}
+        if roles & {SUBJECT, SCOPE, OBJECT}:
+            return Relation(OTHER, score, f"the same of something else: {_changes(exchanges)}")
+        if len(parts) == 1 and roles == {CHOICE} and _settled(new, spans, parts[0]):
+            if mismatch:
+                return Relation(OTHER, score, f"another choice, denied: {_changes(exchanges)}")
+            if not specific:
+                return close if len(new.keys) <= 3 else Relation(OTHER, score, _shared(shared))
+            if len(shared) / len(set(old.keys) - {"use"}) >= 0.34:
+                return Relation(CONTRADICTS, max(score, 0.7), f"another choice for the same slot: {_changes(exchanges)}")
+        if specific and (len(shared) >= 2 or CHOICE in roles) and score >= SUBJECT_ALIKE:
+            return close
+    if score >= ALIKE and not exchanges:
         return Relation(CLOSE, score, f"nearly the same words: {_quoted(_in_order(new, shared))}")
     if _same_subject(new, old) and score >= SUBJECT_ALIKE:
         return Relation(CLOSE, score, f"the same subject: {_quoted(_in_order(new, shared))}")
     return Relation(OTHER, score, _shared(shared))
+
+
+def _changes(exchanges):
+    return "; ".join(f"{_quoted(span.old)} → {_quoted(span.new)}" for span in exchanges)
+
+
+def _settled(new, spans, slot):
+    """Whether nothing but the slot differs, or only what the new statement says behind it."""
+    if len(slot.old) > 4 or len(slot.new) > 4:
+        return False
+    others = [span for span in spans if not span.old or not span.new]
+    return sum(len(span.new) for span in others) <= 8 and all(
+        not span.old and (_breaks(new, span) or span.new_at > slot.new_at) for span in others)
+
+
+def _phrases(new, old, span):
+    """Split an exchange at the prepositions inside it: "functions under 40" → "files under 400" changes two things."""
+    mine, theirs = _runs(new, span.new_at, len(span.new)), _runs(old, span.old_at, len(span.old))
+    if len(mine) == len(theirs) and len(mine) > 1:
+        return [_Span(old.keys[o:o + m], new.keys[n:n + k], o, n) for (n, k), (o, m) in zip(mine, theirs)]
+    return [span] if len(mine) == len(theirs) == 1 else [span, span]
+
+
+def _runs(statement, first, length):
+    runs = [[first, 1]]
+    for i in range(first + 1, first + length):
+        if statement.telling[i] - statement.telling[i - 1] > 1:
+            runs.append([i, 1])
+        else:
+            runs[-1][1] += 1
+    return runs
 
 
 def _role(new, old, span):
@@ -166,6 +196,10 @@ def _role(new, old, span):
     # a phrase of another preposition, "after" for "before": the order of things is the choice
     if all(w.key in grammar.TELLING for w in mine + theirs):
         return CHOICE
+    opened, opened_before = (words[i - 1].key if i and words[i - 1].kind == "prep" else None
+                             for words, i in ((new.words, at), (old.words, was)))
+    if opened != opened_before and None not in (opened, opened_before):
+        return SCOPE
     places = {role(new.words, at), role(old.words, was)}
     return places.pop() if len(places) == 1 else SUBJECT if SUBJECT in places else "unsure"
 
@@ -182,10 +216,6 @@ def _is_verb(statement, key):
 
 def _verbs(statement):
     return [word.shown for word in statement.words if word.kind == "choice" and word.shown not in ("use", "uses", "using", "dùng", "用")]
-
-
-def _tells_apart(span):
-    return bool(span.old and span.new)
 
 
 def _same_subject(new, old):

@@ -64,7 +64,9 @@ class Statement:
             shown = found[0].strip()
             if shown[0] == "\x01":
                 mark = shown[1:-1]
-                if mark == grammar.INSTEAD:
+                if mark == "use":
+                    pending.append(Word("use", "用", "choice", False, broken))
+                elif mark == grammar.INSTEAD:
                     putting_aside = True
                 elif mark == grammar.ENDED:
                     self.ended = True
@@ -107,6 +109,8 @@ class Statement:
             return Word("use" if kind == "choice" else shown, shown, kind, determined, broken)
         if shown in grammar.PREPOSITIONS:
             return Word(shown, shown, "prep", determined, broken)
+        if shown in ("used", "uses", "using"):
+            return Word("use", shown, "choice", determined, broken)
         key = stem(shown.replace("-", "").replace("'s", "").replace("’s", "").replace("_", ""))
         kind = self._kind(shown, key, determined, before)
         return Word("use" if kind == "choice" else key, shown, kind, determined, broken)
@@ -191,7 +195,7 @@ def _goes_on(before):
 
 def role(words, at):
     """Tell what the place of words[at] is for: the choice made, the subject, where it holds, one more object, unsure."""
-    verb_before = None
+    verb_before, slot = None, at
     at -= 1
     while at >= 0:
         word = words[at]
@@ -205,7 +209,12 @@ def role(words, at):
             return OBJECT
         verb_before = verb_before or (word if _looks_verbal(word) and at else None)
         at -= 1
-    return UNSURE if verb_before else SUBJECT
+    if verb_before:
+        return UNSURE
+    # "X is the …" names one thing: which one is the choice
+    copula = next((i for i in range(slot + 1, len(words)) if words[i].kind == "copula"), None)
+    identity = copula is not None and copula + 1 < len(words) and words[copula + 1].determined
+    return CHOICE if identity and not any(_is_verb(w) for w in words[slot:copula]) else SUBJECT
 
 
 def _placed(words, at):
@@ -215,20 +224,37 @@ def _placed(words, at):
     before = words[at - 1] if at else None
     if before is None:
         return SCOPE
-    imperative = words[0].kind in ("choice", "placing", "adding")
-    if before.kind == "placing" or before.shown.endswith("ed") and before.kind != "choice":
-        return CHOICE if at > 1 or before.kind == "placing" and before.shown.endswith("ed") else SCOPE
+    ordered = words[0].kind in ("choice", "placing", "adding")
+    if words[at].key not in grammar.SETTLING:
+        return _without_verb(words, at) if not any(_is_verb(w) for w in words[:at]) else SCOPE
+    if before.kind == "placing" or at > 1 and (words[at - 2].kind == "copula" or before.shown.endswith("ed")) and before.kind != "choice":
+        return CHOICE
     if before.kind == "adding":
         return SCOPE if at == 1 else CHOICE
     for back in range(at - 1, -1, -1):
         word = words[back]
         if word.kind == "prep" and word.key not in ("of", "của"):
-            return SCOPE
+            break
         if word.kind == "placing":
-            return CHOICE if imperative or back else SCOPE
-        if word.kind in ("choice", "adding", "copula"):
+            return CHOICE
+        if word.kind == "adding":
+            return UNSURE if words[at].key in grammar.INSTRUMENTS else SCOPE
+        if _is_verb(word):
             return SCOPE
-    return SUBJECT if any(w.kind in ("choice", "copula", "placing", "adding") for w in words[at + 1:]) else SCOPE
+    if any(_is_verb(w) for w in words[:at]):
+        return SCOPE
+    return _without_verb(words, at)
+
+
+def _without_verb(words, at):
+    """Tell what a phrase is for when no verb that the tables know stands before it."""
+    if any(_is_verb(w) for w in words[at + 1:]):
+        return SUBJECT
+    return UNSURE if words[at].key in grammar.INSTRUMENTS else SCOPE
+
+
+def _is_verb(word):
+    return word.kind in ("choice", "copula", "placing", "adding")
 
 
 def _looks_verbal(word):
@@ -239,7 +265,9 @@ def is_measure(words, at):
     """Tell whether the number words[at] measures something (a unit follows, or "at most" stands before)."""
     after = words[at + 1] if at + 1 < len(words) else None
     before = words[at - 1] if at else None
-    return bool(re.search(r"\d(?:%|[a-z]{1,3})$", words[at].shown)
+    counts = (after is not None and after.kind == "word" and not after.after_break
+              and (before is None or before.kind in ("choice", "copula", "placing", "adding")))
+    return bool(counts or re.search(r"\d(?:%|[a-z]{1,3})$", words[at].shown)
                 or after is not None and after.key in _UNITS
                 or before is not None and before.key in ("atmost", "atleast", "every", "after", "within", "limit", "port", "default"))
 
