@@ -116,11 +116,16 @@ def _recalled(place, event, known):
 
 
 def _proof(dose, new, row):
-    if not row.injects:
-        ids = ", ".join(sorted(dose.marks)[:8])
-        return (f"Engram proof: {len(dose.marks)} match this prompt ({ids}); this host's hooks can't load them, engram_load can."
-                if dose.text and "" not in dose.marks else f"Engram proof: {UNSEEN if dose.text else 'skipped, nothing matches.'}")
-    if new:
-        loaded = len(dose.marks) - dose.reused
-        return f"Engram proof: loaded {loaded}" + (f", reused {dose.reused}." if dose.reused else ".")
-    return f"Engram proof: reused {len(dose.marks)}, unchanged in this session." if dose.marks else "Engram proof: skipped, nothing matches."
+    """Return the one line that says what was loaded, reused or skipped."""
+    count = len(dose.marks)
+    if "" in dose.marks:
+        said = "skipped, this workspace is not trusted yet."
+    elif not count:
+        said = "skipped, nothing matches."
+    elif not row.injects:
+        said = f"{count} match this prompt ({', '.join(sorted(dose.marks)[:8])}); hooks can't load them here, engram_load can."
+    elif not new:
+        said = f"reused {count}, unchanged in this session."
+    else:
+        said = f"loaded {count - dose.reused}" + (f", reused {dose.reused}." if dose.reused else ".")
+    return "Engram proof: " + said

@@ -75,12 +75,13 @@ def findings(place):
         return []
     look = compare(place)
     if not look.trust.workspace_trusted:
-        return [diagnostic("trust.workspace", "info", f"this workspace is not trusted yet; hooks don't load its {len(look.contents)} memories.",
-                           file=place.workspace.root, remediation="Run engram trust to look at them.")] if look.contents else []
-    rows = [("new", look.new), ("changed", look.changed), ("gone", look.gone)]
-    return [diagnostic("trust.changed", "warning", f"{word} since your last look on {look.trust.looked}"
-                       + ("." if word == "gone" else ", so it counts as reference."), file=key, remediation="Run engram trust to look at it.")
-            for word, keys in rows for key in keys]
+        said = f"this workspace is not trusted yet; hooks don't load its {len(look.contents)} memories."
+        return [diagnostic("trust.workspace", "warning", said, file=place.workspace.root,
+                           remediation="Run engram trust to look at them.")] if look.contents else []
+    since = f" since your last look on {look.trust.looked}"
+    return [diagnostic("trust.changed", "warning", said + since + effect, file=key, remediation="Run engram trust to look at it.")
+            for said, effect, keys in (("new", ", so it counts as reference.", look.new),
+                                       ("changed", ", so it counts as reference.", look.changed), ("gone", ".", look.gone)) for key in keys]
 
 
 def _agreed(context, text, place):
@@ -97,7 +98,8 @@ def _entry(look, key):
     if old is not None:
         before = old.decode("utf-8", "replace").replace("\r\n", "\n").splitlines()
         lines = list(difflib.unified_diff(before, lines, "last look", "now", lineterm=""))
-    orders = [f"  ! line {row.line} reads like an order to the reader; load leaves this memory out" for row in safety.instruction_lines(now)]
+    orders = [f"  ! line {row.line} reads like an order to the reader, so load leaves this memory out"
+              for row in safety.instruction_lines(now)]
     return "\n".join([f"{word:<8} {key}  ({found.type} {found.id})", *orders, *("  | " + line for line in lines), ""])
 
 

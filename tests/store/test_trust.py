@@ -7,37 +7,21 @@ import pytest
 
 from engram import files
 from engram.store import trust
+from engram.store.vault import Store
 
 
 class Settings:
-    def __init__(self, **values):
-        self.values = values
+    def __init__(self, trust):
+        self.trust = trust
 
     def get(self, key):
-        return self.values.get(key, "on" if key == "trust" else None)
-
-
-class Store:
-    def __init__(self, root):
-        self.root = str(root)
-
-    @property
-    def exists(self):
-        return os.path.isdir(self.root)
-
-    def path(self, rel):
-        return os.path.join(self.root, rel)
-
-    def files(self):
-        for folder, _, names in sorted(os.walk(self.root)):
-            for name in sorted(names):
-                yield os.path.relpath(os.path.join(folder, name), self.root)
+        return {"trust": self.trust}[key]
 
 
 class Place:
-    def __init__(self, root, user, **settings):
-        self.root, self.user_dir, self.settings = str(root), str(user), Settings(**settings)
-        self.workspace = Store(os.path.join(root, ".agents", ".engram"))
+    def __init__(self, root, user):
+        self.root, self.user_dir, self.settings = str(root), str(user), Settings("on")
+        self.workspace = Store("workspace", os.path.join(root, ".agents", ".engram"), boundary=str(root))
 
 
 @pytest.fixture
@@ -104,7 +88,7 @@ def test_a_global_memory_is_its_users_own(place):
 
 
 def test_the_setting_off_trusts_everything_and_records_nothing(place):
-    place.settings = Settings(trust="off")
+    place.settings = Settings("off")
     key, sha256 = write(place, "rules/a.md", b"one")
     trust.remember(place, {key: sha256})
     found = trust.read(place)
