@@ -428,17 +428,19 @@ def _comment_at(text):
     """Return where a ` #` comment begins in the rest of a line, or None; quotes and brackets are seen."""
     if "#" not in text:
         return None
-    quote = None
-    for at, character in enumerate(text):
+    quote, at = None, 0
+    while at < len(text):
+        character = text[at]
         if quote:
             if character == "\\" and quote == '"':
-                continue
-            if character == quote:
+                at += 1
+            elif character == quote:
                 quote = None
         elif character in "\"'" and (at == 0 or text[at - 1] in " [{,:"):
             quote = character
         elif character == "#" and (at == 0 or text[at - 1] in " \t"):
             return at
+        at += 1
     return None
 
 

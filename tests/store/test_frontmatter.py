@@ -1,4 +1,5 @@
 """Frontmatter: what is read, what is refused, and what an edit leaves alone."""
+
 import pytest
 
 from engram.errors import MemoryFileError
@@ -18,8 +19,45 @@ def test_a_colon_in_a_title_is_part_of_the_title():
 
 
 @pytest.mark.case("FM-01")
-@pytest.mark.parametrize("text", ["Re: plan", "a #b", "- x", "[x", "{", "no", "1e3", "01", "", " pad ", "'", '"', "\\", "é\u2028x", "a\tb", "&a", "*a",
-                                  "!a", "%a", "@a", "`a", "|", ">", "null", "~", "true", "x:", "?", "-", "---", "a: b", "key:\nvalue", "\x85", "\ufeff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Re: plan",
+        "a #b",
+        "- x",
+        "[x",
+        "{",
+        "no",
+        "1e3",
+        "01",
+        "",
+        " pad ",
+        "'",
+        '"',
+        "\\",
+        "é\u2028x",
+        "a\tb",
+        "&a",
+        "*a",
+        "!a",
+        "%a",
+        "@a",
+        "`a",
+        "|",
+        ">",
+        "null",
+        "~",
+        "true",
+        "x:",
+        "?",
+        "-",
+        "---",
+        "a: b",
+        "key:\nvalue",
+        "\x85",
+        "\ufeff",
+    ],
+)
 def test_what_is_written_reads_back_equal(text):
     header = f"---\n{frontmatter.render_entry('k', text)}\n{frontmatter.render_entry('l', [text, {'m': text}])}\n---\n"
     assert Document(header).values == {"k": text, "l": [text, {"m": text}]}
@@ -28,7 +66,11 @@ def test_what_is_written_reads_back_equal(text):
 @pytest.mark.case("FM-02")
 def test_dates_stay_text():
     assert {k: values("dates")[k] for k in ("title", "created", "updated", "tags")} == {
-        "title": "2025-09-14", "created": "2025-10-05", "updated": "2025-10-05T10:00:00Z", "tags": ["2025-01-02", "plan"]}
+        "title": "2025-09-14",
+        "created": "2025-10-05",
+        "updated": "2025-10-05T10:00:00Z",
+        "tags": ["2025-01-02", "plan"],
+    }
 
 
 @pytest.mark.case("FM-03")
@@ -115,11 +157,27 @@ def test_a_memory_about_conflict_marks_shows_them_in_a_fence():
     assert memory.parse(raw, "x.md").id == "a"
 
 
-@pytest.mark.parametrize(("header", "kind", "line"), [
-    ("a: 1\nb: 2\na: 3", "duplicate-key", 4), ("a: &x 1", "anchor", 2), ("a: *x", "anchor", 2), ("a: !t 1", "anchor", 2),
-    ("<<: *x", "anchor", 2), ("a: [1, 2", "header", 2), ("a: \"x", "header", 2), ("a\nb: 1", "header", 2), ("a: [1,,2]", "header", 2),
-    ("a: {b 1}", "header", 2), ("a: \"\\q\"", "header", 2), ("%YAML 1.2", "anchor", 2),
-    ("a: [&x 1]", "anchor", 2), ("a: " + "[" * 60, "header", 2), ("a: {b: 1, b: 2}", "header", 2), ("a:\n  b: 1\n  b: 2", "duplicate-key", 4)])
+@pytest.mark.parametrize(
+    ("header", "kind", "line"),
+    [
+        ("a: 1\nb: 2\na: 3", "duplicate-key", 4),
+        ("a: &x 1", "anchor", 2),
+        ("a: *x", "anchor", 2),
+        ("a: !t 1", "anchor", 2),
+        ("<<: *x", "anchor", 2),
+        ("a: [1, 2", "header", 2),
+        ('a: "x', "header", 2),
+        ("a\nb: 1", "header", 2),
+        ("a: [1,,2]", "header", 2),
+        ("a: {b 1}", "header", 2),
+        ('a: "\\q"', "header", 2),
+        ("%YAML 1.2", "anchor", 2),
+        ("a: [&x 1]", "anchor", 2),
+        ("a: " + "[" * 60, "header", 2),
+        ("a: {b: 1, b: 2}", "header", 2),
+        ("a:\n  b: 1\n  b: 2", "duplicate-key", 4),
+    ],
+)
 def test_what_is_outside_the_subset_is_an_error_with_its_line(header, kind, line):
     with pytest.raises(MemoryFileError) as caught:
         Document(f"---\n{header}\n---\nbody\n")
@@ -134,13 +192,24 @@ def test_a_file_without_a_whole_header_is_an_error(text, kind):
 
 
 def test_every_form_of_the_subset_is_read():
-    text = ("---\n# remark\na:\n- x\n- y: 1\n  z: [1, 2]\n-\n  - deep\nb: |\n  one\n   two\n\n  three\nc: >-\n  fold\n  ed\n\n  para\n"
-            "d: {k: v, l: [a, \"b c\"]}\ne: multi\n  line  # c\nf: 'it''s'  # c\ng:\n  h: 1\n\n  i:\n    - p\nk: [a,\n  b] # c\nu: http://x.y/z#f\n"
-            "n:\n\"q k\": \"\\u00e9\\n\"\n---\nbody")
+    text = (
+        "---\n# remark\na:\n- x\n- y: 1\n  z: [1, 2]\n-\n  - deep\nb: |\n  one\n   two\n\n  three\nc: >-\n  fold\n  ed\n\n  para\n"
+        "d: {k: v, l: [a, \"b c\"]}\ne: multi\n  line  # c\nf: 'it''s'  # c\ng:\n  h: 1\n\n  i:\n    - p\nk: [a,\n  b] # c\nu: http://x.y/z#f\n"
+        'n:\n"q k": "\\u00e9\\n"\n---\nbody'
+    )
     assert Document(text).values == {
-        "a": ["x", {"y": "1", "z": ["1", "2"]}, ["deep"]], "b": "one\n two\n\nthree\n", "c": "fold ed\npara",
-        "d": {"k": "v", "l": ["a", "b c"]}, "e": "multi line", "f": "it's", "g": {"h": "1", "i": ["p"]}, "k": ["a", "b"],
-        "u": "http://x.y/z#f", "n": "", "q k": "é\n"}
+        "a": ["x", {"y": "1", "z": ["1", "2"]}, ["deep"]],
+        "b": "one\n two\n\nthree\n",
+        "c": "fold ed\npara",
+        "d": {"k": "v", "l": ["a", "b c"]},
+        "e": "multi line",
+        "f": "it's",
+        "g": {"h": "1", "i": ["p"]},
+        "k": ["a", "b"],
+        "u": "http://x.y/z#f",
+        "n": "",
+        "q k": "é\n",
+    }
 
 
 def generated(rng, depth=0):
@@ -149,7 +218,11 @@ def generated(rng, depth=0):
         return [generated(rng, depth + 1) for _ in range(rng.randrange(4))]
     if kind == 2:
         return {word(rng): generated(rng, depth + 1) for _ in range(rng.randrange(3))}
-    return word(rng) if rng.random() < 0.7 else "".join(rng.choice(" :#'\"[]{},&*!|>%@`-?\\\n\t\x01é漢🚀ab1") for _ in range(rng.randrange(12)))
+    return (
+        word(rng)
+        if rng.random() < 0.7
+        else "".join(rng.choice(" :#'\"[]{},&*!|>%@`-?\\\n\t\x01é漢🚀ab1") for _ in range(rng.randrange(12)))
+    )
 
 
 def word(rng):

@@ -1,4 +1,5 @@
 """The record of trusted workspaces: what it covers, what it forgets, and where it lives."""
+
 import os
 import sqlite3
 import stat
@@ -79,8 +80,10 @@ def test_an_approval_in_a_new_workspace_trusts_it(place):
 def test_a_look_keeps_the_text_of_rules_and_forgets_what_is_gone(place):
     trust.look(place, {"workspace:rules/a.md": b"old", "workspace:rules/gone.md": b"x"})
     trust.look(place, {"workspace:rules/a.md": b"new", "workspace:knowledge/k.md": b"fact"})
-    assert trust.read(place).seen() == {"workspace:rules/a.md": (files.sha256(b"new"), b"new"),
-                                        "workspace:knowledge/k.md": (files.sha256(b"fact"), None)}
+    assert trust.read(place).seen() == {
+        "workspace:rules/a.md": (files.sha256(b"new"), b"new"),
+        "workspace:knowledge/k.md": (files.sha256(b"fact"), None),
+    }
 
 
 def test_a_global_memory_is_its_users_own(place):
@@ -133,10 +136,10 @@ def test_a_damaged_record_trusts_nothing_until_the_next_look(place, content):
 
 def test_a_record_that_cannot_be_written_is_a_diagnostic_and_not_an_error(place, tmp_path):
     (tmp_path / "user").write_bytes(b"a file where the folder should be")
-    found, = trust.trust_workspace(place)
+    (found,) = trust.trust_workspace(place)
     assert found["id"] == "trust.not_recorded" and "engram trust" in found["remediation"]
     place.user_dir = None
-    found, = trust.trust_workspace(place)
+    (found,) = trust.trust_workspace(place)
     assert "ENGRAM_DATA_DIR" in found["message"]
 
 
@@ -147,7 +150,7 @@ def test_a_writer_that_waits_too_long_loses_nothing(place, monkeypatch):
     holder.execute("BEGIN EXCLUSIVE")
     connect = sqlite3.connect
     monkeypatch.setattr(trust.sqlite3, "connect", lambda file, timeout, **more: connect(file, timeout=0, **more))
-    found, = trust.look(place, {key: b"one"})
+    (found,) = trust.look(place, {key: b"one"})
     assert found["id"] == "trust.not_recorded"
     holder.execute("ROLLBACK")
     holder.close()
