@@ -1,4 +1,5 @@
 """What all tests share: a clean environment, the built file, the Pythons, the case files and the peers."""
+
 from __future__ import annotations
 
 import os
@@ -12,7 +13,19 @@ import build
 
 ROOT = build.ROOT
 # What a developer's shell may set and a test must not see.
-FOREIGN = ("XDG_", "ENGRAM_", "CODEX_", "CLAUDE", "GEMINI_", "OPENCODE_", "PYTHON", "SHIV_", "GIT_", "AGENTS_", "COPILOT_")
+FOREIGN = (
+    "XDG_",
+    "ENGRAM_",
+    "CODEX_",
+    "CLAUDE",
+    "GEMINI_",
+    "OPENCODE_",
+    "PYTHON",
+    "SHIV_",
+    "GIT_",
+    "AGENTS_",
+    "COPILOT_",
+)
 KEPT = ("ENGRAM_TRIALS", "ENGRAM_SEED", "ENGRAM_PEERS_PYTHON", "ENGRAM_PEERS_BIN", "PYTHONDONTWRITEBYTECODE")
 
 
@@ -58,8 +71,16 @@ def run(built, tmp_path, clean_environment):
     """Return a function that runs the built file: `run("load", "x", text=…, cwd=…, env={…}, code=0)`."""
 
     def start(*words, text=None, cwd=None, env=None, code=0, python=sys.executable, file=None):
-        done = subprocess.run([python, "-I", "-S", file or built, *words], input=text, capture_output=True, text=True,
-                              encoding="utf-8", cwd=cwd or tmp_path, env=os.environ | (env or {}), timeout=120)
+        done = subprocess.run(
+            [python, "-I", "-S", file or built, *words],
+            input=text,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=cwd or tmp_path,
+            env=os.environ | (env or {}),
+            timeout=120,
+        )
         assert code is None or done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
