@@ -138,7 +138,7 @@ class Loop:
             work(self, request, *more)
         except EngramError as error:
             self._error(request, INTERNAL_ERROR, str(error), {"code": error.code})
-        except Exception:
+        except Exception:  # noqa: BLE001 - the server's door (architecture.md, Errors)
             self._note(traceback.format_exc())
             self._error(request, INTERNAL_ERROR, "Internal error: a fault of the server, not of the call; see its stderr")
 
@@ -208,7 +208,7 @@ class Loop:
             return work(*arguments)
         except EngramError:
             raise
-        except Exception:
+        except Exception:  # noqa: BLE001 - the server's door (architecture.md, Errors)
             self._note(traceback.format_exc())
             message = "internal error: a fault of Engram, not of the call; its stderr says more"
             return Result({}, message, error=("ENG_INTERNAL", message))

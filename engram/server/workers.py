@@ -18,43 +18,46 @@ class Workers:
 
     def __init__(self, count=COUNT):
         self._count = count
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        self._given = threading.Condition(lock)
+        self._taken = threading.Condition(lock)
         self._waiting = deque()
         self._threads = 0
         self._busy = 0
 
     def submit(self, work):
         """Run `work()` on a thread, now or as soon as one is free."""
-        with self._changed:
+        with self._given:
             self._waiting.append(work)
             if self._busy + len(self._waiting) > self._threads < self._count:
                 self._threads += 1
                 threading.Thread(target=self._run, daemon=True).start()
-            self._changed.notify_all()
+            self._given.notify()
 
     def room(self, seconds):
         """Wait until fewer than FULL functions wait, `seconds` at most; tell whether there is room."""
-        with self._changed:
-            return self._changed.wait_for(lambda: len(self._waiting) < FULL, seconds)
+        with self._taken:
+            return self._taken.wait_for(lambda: len(self._waiting) < FULL, seconds)
 
     def idle(self, seconds):
         """Wait until nothing runs or waits, `seconds` at most; tell whether that is so."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting and not self._busy, seconds)
+        with self._taken:
+            return self._taken.wait_for(lambda: not self._waiting and not self._busy, seconds)
 
     def _run(self):
         while True:
-            with self._changed:
+            with self._given:
                 while not self._waiting:
-                    self._changed.wait()
+                    self._given.wait()
                 work = self._waiting.popleft()
                 self._busy += 1
             try:
                 work()
             finally:
-                with self._changed:
+                work = None  # not kept until the next one: it may hold a line of 16 MiB
+                with self._taken:
                     self._busy -= 1
-                    self._changed.notify_all()
+                    self._taken.notify_all()
 
 
 class Inline:

@@ -15,6 +15,14 @@ OUT = {"type": "object", "properties": {"data": {"type": "object"}}, "required":
 FORM = {"type": "object", "properties": {"c1": {"type": "boolean", "title": "1 ADD x", "default": False}}, "required": []}
 
 
+class Prompts:
+    def list(self, context):
+        return [{"name": "list", "title": "List", "description": "Lists."}]
+
+    def get(self, context, name, arguments):
+        return ("A prompt", "Do it.") if name == "list" else None
+
+
 class Stub(Surface):
     name, version, title = "stub", "1", "Stub"
     instructions = "A stub."
@@ -39,7 +47,7 @@ class Stub(Surface):
             Tool("refuse", "Refuse", "Refuses.", {"type": "object", "properties": {}}, self._refuse),
             Tool("break", "Break", "Breaks.", {"type": "object", "properties": {}}, lambda context, arguments: 1 / 0),
         )
-        self.resources, self.prompts = self, self
+        self.resources, self.prompts = self, Prompts()
 
     def _keep(self, context, arguments):
         self.entries += 1
@@ -62,7 +70,6 @@ class Stub(Surface):
     def _refuse(self, context, arguments):
         raise Refused("line 3 is not for you", hint="Leave it.")
 
-    # resources and prompts
     def list(self, context):
         return [{"uri": "stub://a", "name": "a", "title": "A"}]
 
@@ -71,9 +78,6 @@ class Stub(Surface):
 
     def read(self, context, uri):
         return [{"uri": uri, "text": "alpha"}] if uri == "stub://a" else None
-
-    def get(self, context, name, arguments):
-        return ("A prompt", "Do it.") if name == "list" else None
 
     def initialised(self, client):
         self.heard.append(("initialised", client.get("name")))
