@@ -27,6 +27,7 @@ FOREIGN = (
     "COPILOT_",
 )
 KEPT = ("ENGRAM_TRIALS", "ENGRAM_SEED", "ENGRAM_PEERS_PYTHON", "ENGRAM_PEERS_BIN", "PYTHONDONTWRITEBYTECODE")
+PYENV = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +39,7 @@ def clean_environment(tmp_path_factory, monkeypatch):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("PYENV_ROOT", PYENV)  # else the other Pythons are out of sight with the real home
     return home
 
 
