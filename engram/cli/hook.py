@@ -71,7 +71,8 @@ def _text(name, event, context):
     session = hook_seen.Session(place.user_dir, "\0".join((name, place.root, event.session)))
     dose, new = _deliver(dose, session, place, event, row, read, context)
     told = dose.text if new and row.injects else ""
-    return "\n\n".join(filter(None, (_proof(dose, new, row) if proof else "", told)))
+    proved = _proof(dose, new, row) if proof and told != UNSEEN else ""
+    return "\n\n".join(filter(None, (proved, told)))
 
 
 def _deliver(dose, session, place, event, row, read, context):

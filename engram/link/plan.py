@@ -1,0 +1,230 @@
+"""Plan a link or its undoing: which edits a host needs, and what they make of the files. Pure, but for `read`.
+
+Must not know the store, nor write. `read(path) -> bytes | None` gives the files; nothing else is looked at. Planning
+comes first and whole: when one file of a host can't be edited, nothing of that host is written.
+"""
+from __future__ import annotations
+
+import copy
+import os
+import shlex
+
+from engram.errors import EngramError
+from engram.hosts import markdown, source
+from engram.hosts.source import Foreign
+from engram.link import hooks, instructions, launcher, registration
+
+
+class Options:
+    """What the person asked for: parts left out, the launcher's form, `force`, Codex's approval mode.
+
+    `args_key` is False for an OpenCode that rejects that key.
+    """
+
+    __slots__ = ("approval", "args_key", "force", "hooks", "instructions", "launcher", "mcp")
+
+    def __init__(self, *, mcp=True, hooks=True, instructions=True, launcher="auto", force=False, approval=None, args_key=True):
+        self.mcp = mcp
+        self.hooks = hooks
+        self.instructions = instructions
+        self.launcher = launcher
+        self.force = force
+        self.approval = approval
+        self.args_key = args_key
+
+
+class Change:
+    """What becomes of one file: `before` and `after` are bytes, or None for no file. `parts` are those that changed.
+
+    `record` is what to keep for the undoing: `created` (whether link made the file) and `marks`; None when nothing
+    of ours is left in the file.
+    """
+
+    __slots__ = ("after", "before", "parts", "path", "record")
+
+    def __init__(self, path, before, after, parts, record):
+        self.path = path
+        self.before = before
+        self.after = after
+        self.parts = parts
+        self.record = record
+
+
+class Plan:
+    """What a link of one host comes to: `edits`, `notes` for the person, `say` (lines to print, such as a command to run),
+    `copy` (whether the kept copy is needed), `skipped` (why there is no registration, or None)."""
+
+    __slots__ = ("copy", "edits", "notes", "say", "skipped")
+
+    def __init__(self):
+        self.edits = []
+        self.notes = []
+        self.say = []
+        self.copy = False
+        self.skipped = None
+
+
+def build(host, site, options, read):
+    """Return the Plan of `host` at `site`. Raises UsageError for a launcher that can't be."""
+    plan = Plan()
+    if options.hooks:
+        _plan_hooks(plan, host, site, options)
+    if options.mcp:
+        _plan_registration(plan, host, site, options, read)
+    if options.instructions:
+        _plan_instructions(plan, host, site, read)
+    return plan
+
+
+def changes(plan, read, records, *, undo=False, refresh=False):
+    """Return the list of Change that the edits of `plan` come to; files that stay as they are are left out.
+
+    `records` maps paths to what was kept of earlier links; `refresh` touches only what is there already. Raises what
+    the edits raise, with the file's path.
+    """
+    made, by_path = [], {}
+    for edit in plan.edits:
+        by_path.setdefault(edit.path, []).append(edit)
+    for path, edits in by_path.items():
+        before, optional = read(path), all(edit.optional for edit in edits)
+        try:
+            text = None if before is None else _decoded(before, exact=edits[0].exact)
+            change = _change(path, edits, before, text, records.get(path) or {}, plan.notes, undo, refresh)
+        except EngramError as error:
+            error.file = error.file or path
+            if not optional:
+                raise
+            plan.notes.append(str(error))
+            continue
+        if change is not None:
+            made.append(change)
+    return made
+
+
+def _change(path, edits, before, text, record, notes, undo, refresh):
+    ours = [edit for edit in edits if text is not None and _holds(edit, text, record)]
+    if not ours:  # what an interrupted or long gone link left in the record says nothing about this file
+        record = {}
+    elif refresh:
+        edits = ours
+    if not ours and (refresh or undo and before is None):
+        return None
+    marks = copy.deepcopy(record.get("marks", {}))
+    created = record.get("created", before is None if not undo else None)
+    parts, new = [], text
+    for edit in reversed(edits) if undo else edits:
+        try:
+            done = edit.drop(new, marks) if undo else edit.add(new, marks)
+        except Foreign as error:
+            error.file = path
+            if not (edit.optional or undo):
+                raise
+            notes.append(str(error))
+            continue
+        if done != new:
+            parts.append(edit.part)
+        new = done
+    if undo and new != text and edits[0].blank(new) and (created or created is None and not edits[0].leaves):
+        new = None
+    if new == text and marks == record.get("marks", {}):
+        return None
+    kept = new is not None and any(_holds(edit, new, {"marks": marks}) for edit in edits) if undo else new is not None
+    return Change(path, before, None if new is None else _encoded(new), parts, {"created": bool(created), "marks": marks} if kept else None)
+
+
+def _holds(edit, text, record):
+    """Return whether something of the edit's is in the text: whether its undoing would change it."""
+    marks = copy.deepcopy(record.get("marks", {}))
+    marks.pop("owners", None)  # a shared block is there whoever owns it
+    try:
+        return edit.drop(text, marks) != text
+    except EngramError:
+        return False
+
+
+def _decoded(data, *, exact):
+    if exact or data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data:
+        return source.decode(data)
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _encoded(text):
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _plan_hooks(plan, host, site):
+    words = launcher.hook_words(site)
+    edits = hooks.edits(host, site, words or ["engram"])
+    if edits and words is None:
+        plan.notes.append("hooks are left out: `engram` is neither on PATH nor runs as the single file (`engram install` puts it there).")
+    elif edits:
+        plan.edits += edits
+        plan.copy = plan.copy or words[-1] == launcher.kept_copy(site, "engram")
+
+
+def _plan_registration(plan, host, site, options, read):
+    flags = ["--always-load"] if host.name == "claude" and not _hooked(plan, host, site, read) else []
+    templates = host.user_mcp if site.user else host.workspace_mcp
+    if not templates and (site.user is False or host.name != "claude"):
+        plan.skipped = host.no_workspace
+        return
+    chosen = launcher.choose(site, options.launcher, shared=not site.user)
+    plan.notes += chosen.notes
+    plan.copy = plan.copy or chosen.form == "file"
+    if not templates:  # Claude Code rewrites its own user file all the time: its command is the one door (hosts.md, 1.5)
+        words = ["claude", "mcp", "add", "--scope", "user", registration.NAME, "--", *chosen.words, *flags]
+        plan.say.append(" ".join(map(shlex.quote, words)))
+        return
+    path = _pick(host, [site.path(template) for template in templates], read)
+    plan.edits.append(registration.edit(host, path, chosen.words, force=options.force, flags=flags, args_key=options.args_key,
+                                        approval=options.approval))
+
+
+def _plan_instructions(plan, host, site, read):
+    which = "user" if site.user else "workspace"
+    paths = lambda kind: [site.path(template) for template in getattr(host, f"{which}_{kind}")]
+    for path in paths("text")[:1]:
+        path = next((one for one in paths("text") if read(one) is not None), path)
+        front = instructions.CURSOR_FRONT if path.endswith(".mdc") else instructions.WINDSURF_FRONT if ".windsurf" in path else ()
+        plan.edits.append(instructions.block(path, host.name, front=front, also=_imports(host, site, path, read)))
+    plan.edits += [instructions.skill(path) for path in paths("skill")]
+    plan.edits += [instructions.slash(path) for path in paths("command")]
+    if host.name == "cursor" and site.user:
+        plan.edits.append(instructions.plugin(site.path("{plugin}/.cursor-plugin/plugin.json"), site.version))
+
+
+def _imports(host, site, path, read):
+    """Return the lines that keep an AGENTS.md in Claude's sight: it reads that file only where there is no CLAUDE.md."""
+    if host.name != "claude" or site.user:
+        return ()
+    text = read(path)
+    others = b"" if text is None else _encoded(markdown.drop_block(_decoded(text, exact=False)))
+    agents = read(os.path.join(site.workspace, "AGENTS.md"))
+    return ("@AGENTS.md", "") if not others.strip() and agents and agents.strip() else ()
+
+
+def _hooked(plan, host, site, read):
+    """Return whether an Engram hook for `host` is being installed or is there, at either level."""
+    if any(edit.part == "hooks" for edit in plan.edits):
+        return True
+    shape = hooks.SHAPES[host.name]
+    for template in (shape.workspace, shape.user):
+        try:
+            data = read(site.path(template))
+            if data and hooks.installed(host.name, source.decode(data)):
+                return True
+        except EngramError:  # a file that nobody can read holds no hook that runs
+            continue
+    return False
+
+
+def _pick(host, paths, read):
+    """Return the file for the registration: of several the one that has our entry, or is there; else the first."""
+    there = [path for path in paths if read(path) is not None]
+    for path in there:
+        try:
+            if registration.found(host, source.decode(read(path))) is not None:
+                return path
+        except EngramError:
+            continue
+    return next((path for path in there if path.endswith(".jsonc")), there[0] if there else paths[0])
