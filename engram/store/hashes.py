@@ -12,7 +12,10 @@ from bisect import bisect_left
 from json.encoder import encode_basestring
 
 FILE = "memory.hashes.json"
-ENTRY = re.compile(r'"((?:[^"\\\n]|\\.)+)"\s*:\s*"([0-9a-f]{64})"')
+# A string that is never closed matches to the end of its line: a search that starts again at each quote of a
+# prepared file would take hours.
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)("?)')
+DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Hashes:
@@ -59,23 +62,32 @@ def parse(raw):
     except (ValueError, RecursionError):
         pass
     made = Hashes(whole=False)
-    for match in ENTRY.finditer(text):
+    for written, digest in _entries(text):
         try:
-            path = json.loads(f'"{match[1]}"')
+            path = json.loads(f'"{written}"')
         except ValueError:
             continue
         if path in made.entries:
-            made.add(path, match[2])
+            made.add(path, digest)
         else:
-            made.entries[path] = match[2]
+            made.entries[path] = digest
     return made
+
+
+def _entries(text):
+    """Yield (path as written, digest) of each `"path": "digest"` in damaged JSON."""
+    before = None
+    for found in STRING.finditer(text):
+        if before and found[2] and DIGEST.fullmatch(found[1]) and text[before.end():found.start()].strip() == ":":
+            yield before[1], found[1]
+        before = found if found[1] and found[2] else None
 
 
 def dump(entries):
     """Return the bytes of a hashes file: two-space indent, final newline, order as given."""
     if not entries:
         return b"{}\n"
-    rows = ",\n".join([f'  {encode_basestring(path)}: "{value}"' for path, value in entries.items()])
+    rows = ",\n".join([f'  {encode_basestring(path)}: {encode_basestring(value)}' for path, value in entries.items()])
     return ("{\n" + rows + "\n}\n").encode("utf-8", "surrogatepass")
 
 

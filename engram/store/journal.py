@@ -51,5 +51,10 @@ def approved(steps):
 
 
 def _allowed(step):
-    return step.op in OPS and isinstance(step.rel, str) and (step.rel in LOOSE or step.rel.startswith(FOLDERS)) \
+    return step.op in OPS and isinstance(step.rel, str) and (step.rel in LOOSE or _inside(step.rel)) \
         and (step.sha256 is None or isinstance(step.sha256, str))
+
+
+def _inside(rel):
+    # a path that the store would refuse must not get as far as `finish`, where it would stop every later write
+    return rel.startswith(FOLDERS) and "\\" not in rel and "\0" not in rel and not {"", ".", ".."} & set(rel.split("/"))

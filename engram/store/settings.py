@@ -111,9 +111,10 @@ def parse(raw, path):
 
 def strict(text):
     """Return JSON with comments blanked out (line numbers stay) and trailing commas removed."""
+    # what is never closed matches to its end, or a prepared file would make the search start again at each quote
     blank = lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
-    text = re.sub(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/', blank, text)
-    return re.sub(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])', lambda found: found[1] or " ", text)
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)', blank, text)
+    return re.sub(r'("(?:[^"\\\n]|\\.)*"?)|,(?=\s*[}\]])', lambda found: found[1] or " ", text)
 
 
 def lookup(content, key):
