@@ -6,7 +6,6 @@ of ours that still runs is left alone, however it is written.
 """
 from __future__ import annotations
 
-import os
 import re
 from collections import namedtuple
 
@@ -39,15 +38,12 @@ _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s"'])+""")
 _QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
 
 
-def edits(host, site, words, *, refresh=False):
+def edits(host, site, words):
     """Return the edits that give a host Engram's hooks; none for a host without hooks.
 
     `host` is a row of `hosts/table.py`, `site` the Site; `words` start Engram, from `PATH` or by an absolute path.
-    A hook of ours that is there stays as it is while it runs; with `refresh`, only when it starts just this.
+    A hook of ours that is there stays as it is where `site.keeps` it.
     """
-    def keep(program):
-        return program == words or site.runs(program) and not (refresh and os.path.isabs(program[-1]))
-
     if host.name == "opencode":
         content = opencode_plugin.source([*words, "hook", "opencode"], TIMEOUT)
         return [whole(site.path(PLUGIN[site.user]), "hooks", content, comment=("// ", ""))]
@@ -56,7 +52,7 @@ def edits(host, site, words, *, refresh=False):
         return []
     line = command(host.name, words, windows=site.platform == "win32")
     return [config(site.path(shape.user if site.user else shape.workspace), "hooks", shape.dialect,
-                        lambda text, marks: link(text, host.name, line, shape.dialect, marks, keep=keep),
+                        lambda text, marks: link(text, host.name, line, shape.dialect, marks, keep=site.keeps),
                         lambda text, marks: unlink(text, host.name, shape.dialect, marks))]
 
 

@@ -18,12 +18,13 @@ from engram.link import hooks, instructions, launcher, registration
 class Options:
     """What the person asked for: parts left out, the launcher's form, `force`, Codex's approval mode.
 
-    `args_key` is False for an OpenCode that rejects that key.
+    `args_key` is False for an OpenCode that rejects that key; `refresh` touches only what is there already (upgrade).
     """
 
-    __slots__ = ("approval", "args_key", "force", "hooks", "instructions", "launcher", "mcp")
+    __slots__ = ("approval", "args_key", "force", "hooks", "instructions", "launcher", "mcp", "refresh")
 
-    def __init__(self, *, mcp=True, hooks=True, instructions=True, launcher="auto", force=False, approval=None, args_key=True):
+    def __init__(self, *, mcp=True, hooks=True, instructions=True, launcher="auto", force=False, approval=None, args_key=True,
+                 refresh=False):
         self.mcp = mcp
         self.hooks = hooks
         self.instructions = instructions
@@ -31,6 +32,7 @@ class Options:
         self.force = force
         self.approval = approval
         self.args_key = args_key
+        self.refresh = refresh
 
 
 class Change:
@@ -52,11 +54,12 @@ class Change:
 
 class Plan:
     """What a link of one host comes to: `edits`, `notes` for the person, `say` (lines to print, such as a command to run),
-    `copy` (whether the kept copy is needed), `skipped` (why there is no registration, or None)."""
+    `copy` (whether the kept copy is needed), `skipped` (why there is no registration, or None), `refresh` (as asked)."""
 
-    __slots__ = ("copy", "edits", "notes", "say", "skipped")
+    __slots__ = ("copy", "edits", "notes", "refresh", "say", "skipped")
 
-    def __init__(self):
+    def __init__(self, refresh=False):
+        self.refresh = refresh
         self.edits = []
         self.notes = []
         self.say = []
@@ -66,7 +69,7 @@ class Plan:
 
 def build(host, site, options, read):
     """Return the Plan of `host` at `site`. Raises UsageError for a launcher that can't be."""
-    plan = Plan()
+    plan = Plan(options.refresh)
     if options.hooks:
         _plan_hooks(plan, host, site, options)
     if options.mcp:
@@ -76,11 +79,10 @@ def build(host, site, options, read):
     return plan
 
 
-def changes(plan, read, records, *, undo=False, refresh=False):
+def changes(plan, read, records, *, undo=False):
     """Return the list of Change that the edits of `plan` come to; files that stay as they are are left out.
 
-    `records` maps paths to what was kept of earlier links; `refresh` touches only what is there already. Raises what
-    the edits raise, with the file's path.
+    `records` maps paths to what was kept of earlier links. Raises what the edits raise, with the file's path.
     """
     made, by_path = [], {}
     for edit in plan.edits:
@@ -89,7 +91,7 @@ def changes(plan, read, records, *, undo=False, refresh=False):
         before, optional = read(path), all(edit.optional for edit in edits)
         try:
             text = None if before is None else _decoded(before, exact=edits[0].exact)
-            change = _change(path, edits, before, text, records.get(path) or {}, plan.notes, undo, refresh)
+            change = _change(path, edits, before, text, records.get(path) or {}, plan.notes, undo, plan.refresh)
         except EngramError as error:
             error.file = error.file or path
             if not optional:
@@ -152,9 +154,9 @@ def _encoded(text):
     return text.encode("utf-8", "surrogateescape")
 
 
-def _plan_hooks(plan, host, site):
+def _plan_hooks(plan, host, site, options):
     words = launcher.hook_words(site)
-    edits = hooks.edits(host, site, words or ["engram"])
+    edits = hooks.edits(host, site, words or ["engram"], refresh=options.refresh)
     if edits and words is None:
         plan.notes.append("hooks are left out: `engram` is neither on PATH nor runs as the single file (`engram install` puts it there).")
     elif edits:
@@ -163,7 +165,7 @@ def _plan_hooks(plan, host, site):
 
 
 def _plan_registration(plan, host, site, options, read):
-    flags = ["--always-load"] if host.name == "claude" and not _hooked(plan, host, site, read) else []
+    flags = [registration.ALWAYS] if host.name == "claude" and not _hooked(plan, host, site, read) else []
     templates = host.user_mcp if site.user else host.workspace_mcp
     if not templates and (site.user is False or host.name != "claude"):
         plan.skipped = host.no_workspace
@@ -177,7 +179,7 @@ def _plan_registration(plan, host, site, options, read):
         return
     path = _pick(host, [site.path(template) for template in templates], read)
     plan.edits.append(registration.edit(host, path, chosen.words, force=options.force, flags=flags, args_key=options.args_key,
-                                        approval=options.approval))
+                                        approval=options.approval, tidy=options.refresh and host.name == "claude"))
 
 
 def _plan_instructions(plan, host, site, read):

@@ -6,7 +6,7 @@ import pytest
 
 from engram.hosts import json as editor
 from engram.hosts import table
-from engram.link import hooks
+from engram.link import hooks, site
 from tests.trials import count, dice
 
 GROUPED = ("claude", "codex", "gemini")
@@ -191,43 +191,39 @@ def test_without_the_record_of_the_link_the_other_values_still_come_back(host):
         assert left == kept
 
 
-class Place:
-    platform, user = "linux", False
-
-    def __init__(self, *running):
-        self.running = running
-
-    def path(self, template):
-        return table.path(template, table.folders({}, "/home/sam", "/work"))
-
-    def runs(self, program):
-        return program[-1] in self.running
+def some_site(home, **more):
+    return site.Site("/work", str(home / ".engram"), {"HOME": "/home/sam", "PATH": str(home / "bin")}, platform="linux", **more)
 
 
-def test_every_host_with_hooks_has_an_edit_for_the_workspace_and_one_for_the_user():
-    site = Place("engram")
-    found = {host.name: [edit.path for edit in hooks.edits(host, site, ["engram"])] for host in table.HOSTS}
-    site.user = True
-    user = {host.name: [edit.path for edit in hooks.edits(host, site, ["engram"])] for host in table.HOSTS}
+def test_every_host_with_hooks_has_an_edit_for_the_workspace_and_one_for_the_user(tmp_path):
+    found, user = ({host.name: [edit.path for edit in hooks.edits(host, where, ["engram"])] for host in table.HOSTS}
+                   for where in (some_site(tmp_path), some_site(tmp_path, user=True)))
     assert {name: paths for name, paths in found.items() if paths} == {
         "claude": ["/work/.claude/settings.json"], "codex": ["/work/.codex/hooks.json"],
         "gemini": ["/work/.gemini/settings.json"],
-        "cursor": ["/work/.cursor/hooks.json"], "windsurf": ["/work/.windsurf/hooks.json"], "opencode": ["/work/.opencode/plugins/engram.js"]}
+        "cursor": ["/work/.cursor/hooks.json"], "windsurf": ["/work/.windsurf/hooks.json"],
+        "opencode": ["/work/.opencode/plugins/engram.js"]}
     assert {name: paths for name, paths in user.items() if paths} == {
         "claude": ["/home/sam/.claude/settings.json"], "codex": ["/home/sam/.codex/hooks.json"],
         "gemini": ["/home/sam/.gemini/settings.json"],
-        "cursor": ["/home/sam/.cursor/plugins/local/engram/hooks/hooks.json"], "windsurf": ["/home/sam/.codeium/windsurf/hooks.json"],
+        "cursor": ["/home/sam/.cursor/plugins/local/engram/hooks/hooks.json"],
+        "windsurf": ["/home/sam/.codeium/windsurf/hooks.json"],
         "opencode": ["/home/sam/.config/opencode/plugins/engram.js"]}
 
 
-def test_an_upgrade_moves_a_hook_from_an_older_copy_and_a_plain_link_does_not():
-    host, site = table.find("codex"), Place("/data/bin/1/engram", "engram")
-    old = link("codex", "", ("/data/bin/1/engram",))
-    wanted = ["/data/bin/2/engram"]
-    assert hooks.edits(host, site, wanted)[0].add(old, {}) == old
-    assert hooks.edits(host, site, wanted, refresh=True)[0].add(old, {}) == old.replace("/bin/1/", "/bin/2/")
+def test_an_upgrade_moves_a_hook_from_an_older_copy_and_a_plain_link_does_not(tmp_path):
+    host, older = table.find("codex"), tmp_path / "older"
+    older.mkdir(), (tmp_path / "bin").mkdir()
+    (older / "engram").write_text("#!/bin/sh\n")
+    old, wanted = link("codex", "", (str(older / "engram"),)), ["/newer/engram"]
+    assert hooks.edits(host, some_site(tmp_path), wanted)[0].add(old, {}) == old
+    assert hooks.edits(host, some_site(tmp_path, refresh=True), wanted)[0].add(old, {}) == old.replace(str(older), "/newer")
     by_name = link("codex", "")
-    assert hooks.edits(host, site, wanted, refresh=True)[0].add(by_name, {}) == by_name
+    assert hooks.edits(host, some_site(tmp_path), wanted)[0].add(by_name, {}) != by_name  # it is not on PATH
+    os.symlink(older / "engram", tmp_path / "bin" / "engram")
+    (older / "engram").chmod(0o755)
+    assert hooks.edits(host, some_site(tmp_path), wanted)[0].add(by_name, {}) == by_name
+    assert hooks.edits(host, some_site(tmp_path, refresh=True), wanted)[0].add(by_name, {}) == by_name
 
 
 def test_whether_a_file_holds_a_hook_of_ours():
