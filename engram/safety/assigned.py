@@ -26,7 +26,6 @@ _KEY_NAME = re.compile(
 _ENV_KEY = re.compile(r"[A-Z][A-Z0-9_]{1,60}_$")
 _OPEN_KEY = re.compile(r"(?:public|primary|foreign|sort|partition|cache|routing|idempotency|host|object|lookup|index|group|hash|range|shard|message|"
                        r"row|dict|map|unique|natural|dedupe|dedup|i18n|translation|next|page|sync|cursor|continuation|resume|pub|publishable|site)[ _.-]{0,2}$", re.IGNORECASE)
-_NAME_BACK = re.compile(r"[A-Za-z0-9_.-]{0,60}$")
 _LINE_START = re.compile(r"(?:^|[\n{,;(&?])[ \t>*+-]{0,20}(?:export |set |setx |ENV |ARG |env |let |const |var |val |final |static |public |private |string )?[\"'`]?[A-Za-z0-9_.$-]{0,60}$",
                          re.IGNORECASE)
 _QUOTED = re.compile(r"(?:[bruf@]{1,2}(?=[\"']))?(\\?[\"'`]{1,3}|\u201c)(.{0,500}?)(?:(?<!\\)\1|\u201d)", re.IGNORECASE)
@@ -61,8 +60,8 @@ _KINDS = {
 
 def _family(text, match):
     word = match.group(1).lower()
-    before = text[max(0, match.start() - 60):match.start()]
-    name = _NAME_BACK.search(before).group()
+    name = _name_before(text, match.start())
+    before = text[max(0, match.start() - 24):match.start()]
     if word in _PASSWORD_WORDS:
         if word in ("pass", "pw", "pwd") and name and name[-1].isalnum() and not (match.group(1)[0].isupper() and name[-1].islower()) \
                 and not (name + word).isupper():
@@ -76,6 +75,14 @@ def _family(text, match):
     if _OPEN_KEY.search(before) or word == "auth" and name and name[-1] not in "_-.":
         return None
     return "secret"
+
+
+def _name_before(text, end):
+    """Return what of a name stands before its last word, read backwards: at most 60 characters."""
+    start = end
+    while start and end - start < 60 and (text[start - 1].isalnum() or text[start - 1] in "_.-"):
+        start -= 1
+    return text[start:end]
 
 
 def _value(text, match, family):
@@ -110,8 +117,8 @@ def _value(text, match, family):
 
 def _cut(text, match, value):
     """Cut a bare value where its surroundings end it: a query string, a connection string, a sentence."""
-    before = text[max(0, match.start() - 61):match.start()]
-    lead = before[len(before) - len(_NAME_BACK.search(before).group()) - 1:][:1]
+    begin = match.start() - len(_name_before(text, match.start()))
+    lead = text[begin - 1:begin]
     if lead in ("?", "&"):
         value = value.split("&", 1)[0].split("#", 1)[0]
     elif ";" in value:

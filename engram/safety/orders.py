@@ -38,7 +38,9 @@ _compiled = {}
 
 def find(text):
     """Return ``[(line, column, label)]`` for the lines that give orders, in order; every line that an order runs over."""
-    found = {(line, label): column for line, column, label in _hidden(text)}
+    found = {}
+    for line, column, label in _hidden(text):
+        found.setdefault((line, label), column)
     seen = marks.seen(text)
     for start, _, label in _tags(seen):
         line, column = place(seen, start)
@@ -67,8 +69,11 @@ def _indent(source):
 
 
 def _hidden(text):
+    line, counted = 1, 0
     for index, description in marks.hidden(text):
-        yield *place(text, index), description
+        line += text.count("\n", counted, index)
+        counted = index
+        yield line, index - text.rfind("\n", 0, index), description
 
 
 def _tags(seen):
@@ -94,9 +99,7 @@ def _comments(text):
 
 def _matches(view, rows):
     lowered = view.lower()
-    for label, words, source, check in rows:
-        if not any(word in lowered for word in words):
-            continue
+    for label, _, source, check in dict.fromkeys(row for row in rows for word in row[1] if word in lowered):
         pattern = _compiled.get(source)
         if pattern is None:
             pattern = _compiled[source] = re.compile(source, re.IGNORECASE)

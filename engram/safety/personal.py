@@ -18,7 +18,7 @@ _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _ADDRESS = re.compile(rf"(?<![\w.])(?:10\.{_OCTET}|172\.(?:1[6-9]|2\d|3[01])|192\.168)\.{_OCTET}\.{_OCTET}(?!\.?\d)(?!\w)")
 _VERSION_BEFORE = re.compile(r"(?:version|release|build|ver\.?|v)[ :=]{0,3}$", re.IGNORECASE)
-_LOCAL_V6 = re.compile(r"(?<![\w:])f[cd][0-9a-f]{2}:(?:[0-9a-f]{0,4}:){1,6}[0-9a-f]{1,4}(?![\w:])", re.IGNORECASE)
+_LOCAL_V6 = re.compile(r"f[cd][0-9a-f]{2}:(?:[0-9a-f]{0,4}:){1,6}[0-9a-f]{1,4}(?![\w:])")
 _BLOCKS = {"10.0.0.0": "/8", "172.16.0.0": "/12", "192.168.0.0": "/16"}
 
 
@@ -95,8 +95,9 @@ def addresses(text):
         if _VERSION_BEFORE.search(text, max(0, match.start() - 12), match.start()):
             continue
         yield match.start(), match.end(), "private-ip", "private network address"
-    for match in _LOCAL_V6.finditer(text):
-        yield match.start(), match.end(), "private-ip", "private network address"
+    for match in _LOCAL_V6.finditer(text) if "fd" in text or "fc" in text else ():
+        if not (text[match.start() - 1:match.start()].isalnum() or text.startswith(":", match.start() - 1)):
+            yield *match.span(), "private-ip", "private network address"
 
 
 # (function, what a text must hold to be worth the look)

@@ -18,47 +18,46 @@ _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|---- END [A-Z0-9 ]{0,60}--
 _PEM_OPEN = re.compile(r"(?:[A-Za-z0-9+/=:,. \t\r\n>|-]|\\n)*")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 
+_LITERALS = tuple((literal, row) for row in issuers.ROWS for literal in row[2])
+_MARKED = "~"  # the one decoration mark that stands in literals of the table
+
 _patterns = {}
 
 
 def find(text):
-    """Return the spans to mask, in order and without overlap: ``(start, end, kind, label, personal?)`` in the text's own indices."""
+    """Return the spans to mask, in order and without overlap: ``(start, end, kind, label, personal)`` in the text's own indices."""
     seen = marks.seen(text)
-    spans = []
-    _look(text, seen, spans, None)
     plain = seen.translate(_DECORATION)
+    lowered = plain.lower()
+    worth = [row for literal, row in _LITERALS if literal in plain or _MARKED in literal and literal in seen]
+    asked = [function for function, literals in assigned.ROWS for literal in literals if literal in lowered]
+    spans = []
+    _look(text, seen, None, worth, asked, spans)
     if plain != seen:
-        _look(text, plain, spans, _DECORATION)
-    return _merged(spans)
+        _look(text, plain, _DECORATION, worth, asked, spans)
+    return _merged(spans) if spans else spans
 
 
-def _look(text, view, spans, removed):
-    found = [(start, end, kind, label, False) for start, end, kind, label in _secrets(view)]
-    found += [(start, end, kind, label, True) for function, worth in personal.ROWS if worth(view)
-              for start, end, kind, label in function(view)]
-    if not found:
-        return
-    if view is text or len(view) == len(text) and removed is None and view == text:
+def _look(text, view, removed, worth, asked, spans):
+    found = [(*span, False) for span in _secrets(view, worth, asked)]
+    found += [(*span, True) for function, needs in personal.ROWS if needs(view) for span in function(view)]
+    if not found or view == text:
         spans += found
         return
-    _, places = marks.seen_with_places(text)
+    shown, places = marks.seen_with_places(text)
     if removed:
-        shown, kept = marks.seen_with_places(text)
-        places = [place for character, place in zip(shown, kept, strict=True) if ord(character) not in removed]
+        places = [place for character, place in zip(shown, places, strict=True) if ord(character) not in removed]
     spans += [(places[start], places[end - 1] + 1, *rest) for start, end, *rest in found]
 
 
-def _secrets(view):
+def _secrets(view, worth, asked):
     if "PRIVATE KEY" in view:
         yield from _pem(view)
-    for row in issuers.ROWS:
-        for start in row[2]:
-            if start in view:
-                yield from _issued(view, row, start)
-    lowered = view.lower()
-    for function, literals in assigned.ROWS:
-        if any(literal in lowered for literal in literals):
-            yield from function(view)
+    for row in dict.fromkeys(worth):
+        for literal in row[2]:
+            yield from _issued(view, row, literal)
+    for function in dict.fromkeys(asked):
+        yield from function(view)
 
 
 def _issued(view, row, literal):
@@ -74,7 +73,9 @@ def _issued(view, row, literal):
         after = position + len(literal)
         if start >= 0 and (check == "inside" or not _in_word(view, start, kind)):
             match = pattern.match(view, start)
-            if match and _holds(check, view, match, literal):
+            if match and not _holds(check, match, literal):
+                after = max(after, match.end())  # going on inside it would cost its length once more for every start in it
+            elif match:
                 begin = _telegram_start(view, start) if check == "telegram" else start
                 if begin is not None:
                     yield begin, match.end(), kind, label
@@ -91,7 +92,7 @@ def _in_word(view, start, kind):
     return kind != "telegram-token" and before.isalnum() and before.isascii() and not view.startswith("\\n", start - 2)
 
 
-def _holds(check, view, match, literal):
+def _holds(check, match, literal):
     if check not in ("mixed", "mixed-case"):
         return True
     tail = match.group()[len(literal):] if literal.endswith(("_", "-", ".")) else match.group()
