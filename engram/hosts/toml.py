@@ -27,7 +27,12 @@ _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _LINE = re.compile(r"[^\n]*\n?")
 _KEY = re.compile(r"[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'")
 _BARE = re.compile(r"[^\s,\]}#]+(?: [0-9][^\s,\]}#]*)?")  # a date and its time may stand apart
-_QUOTED = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*"{3,5}|' r"'''(?:[^']|'(?!''))*'{3,5}|" r'"(?:[^"\\\n]|\\.)*"|' r"'[^'\n]*'")
+_QUOTED = re.compile(r'''
+    """(?:[^"\\]|\\[\s\S]|"(?!""))*"{3,5}
+    | \'{3}(?:[^\']|\'(?!\'\'))*\'{3,5}
+    | "(?:[^"\\\n]|\\.)*"
+    | \'[^\'\n]*\'
+''', re.VERBOSE)
 _WHERE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -134,7 +139,7 @@ def set_value(text, path, value):
     if dotted:  # `engram.command = …`: the new key is spelled as the one before it
         row = dotted[-1]
         head = text[row.start:row.value[0]]
-        keys = [found for found in _KEY.finditer(head)]
+        keys = list(_KEY.finditer(head))
         steps = len(row.path) - len(table)
         lead = head[:keys[len(keys) - steps].start()] + _name(path[-1])
         end = row.end if text[:row.end].endswith("\n") else None

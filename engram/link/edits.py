@@ -22,12 +22,13 @@ class Edit:
     says whether what is left says nothing, so that a file which link made can go. Both raise `Unreadable` for a
     text that they can't edit, and `Foreign` for something of our name that is not ours; `optional` edits are
     then left out with a notice instead of failing the whole link. `exact` texts are config (UTF-8 and nothing else);
-    others (Markdown) may hold any bytes.
+    others (Markdown) may hold any bytes. `leaves` says what a blank rest is when nobody knows who made the file: True
+    to leave it there, False to remove it.
     """
 
-    __slots__ = ("add", "blank", "drop", "exact", "optional", "part", "path")
+    __slots__ = ("add", "blank", "drop", "exact", "leaves", "optional", "part", "path")
 
-    def __init__(self, path, part, add, drop, blank, *, optional=False, exact=True):
+    def __init__(self, path, part, add, drop, blank, *, optional=False, exact=True, leaves=True):
         self.path = path
         self.part = part
         self.add = add
@@ -35,6 +36,7 @@ class Edit:
         self.blank = blank
         self.optional = optional
         self.exact = exact
+        self.leaves = leaves
 
 
 def config(path, part, dialect, add, drop, *, ignored=()):
@@ -67,7 +69,7 @@ def whole(path, part, content, *, comment=("<!-- ", " -->"), ours=None):
             raise Foreign("the file is not as Engram wrote it; it stays as it is.", hint="Remove it if you don't need it.")
         return ""
 
-    return Edit(path, part, add, drop, lambda text: not text.strip(), optional=True, exact=False)
+    return Edit(path, part, add, drop, lambda text: not text.strip(), optional=True, exact=False, leaves=False)
 
 
 def stamped(content, comment=("<!-- ", " -->")):

@@ -79,11 +79,12 @@ def command(words):
     return _COMMAND.format(words=words, propose=PROPOSE, unapproved=UNAPPROVED)
 
 
-def block(path, owner, *, front=(), also=()):
+def block(path, owner, *, front=(), also=(), strict=False):
     """Make the edit of a file with our block for the host `owner`.
 
     Hosts share such files: the block goes when the last owner takes it out. `front` are lines for the head of a file that
-    link makes; `also` are lines for the block, such as an import.
+    link makes; `also` are lines for the block, such as an import. `strict`: only take out what `owner` is known to have put
+    in, since the file is first of all another host's.
     """
     lines = [*also, *BLOCK]
 
@@ -95,6 +96,8 @@ def block(path, owner, *, front=(), also=()):
         return markdown.put_block(text, lines) if markdown.block_of(text) != lines else text
 
     def drop(text, marks):
+        if strict and owner not in marks.get("owners", []):
+            return text
         others = [one for one in marks.get("owners", []) if one != owner]
         marks["owners"] = others
         return text if others else markdown.drop_block(text)
@@ -102,7 +105,7 @@ def block(path, owner, *, front=(), also=()):
     def blank(text):
         return not text.strip() or text.split() == " ".join(front).split()
 
-    return Edit(path, "instructions", add, drop, blank, optional=True, exact=False)
+    return Edit(path, "instructions", add, drop, blank, optional=True, exact=False, leaves=False)
 
 
 def skill(path):

@@ -18,13 +18,12 @@ from engram.link import hooks, instructions, launcher, registration
 class Options:
     """What the person asked for: parts left out, the launcher's form, `force`, Codex's approval mode.
 
-    `args_key` is False for an OpenCode that rejects that key; `refresh` touches only what is there already (upgrade).
+    `args_key` is False for an OpenCode that rejects that key.
     """
 
-    __slots__ = ("approval", "args_key", "force", "hooks", "instructions", "launcher", "mcp", "refresh")
+    __slots__ = ("approval", "args_key", "force", "hooks", "instructions", "launcher", "mcp")
 
-    def __init__(self, *, mcp=True, hooks=True, instructions=True, launcher="auto", force=False, approval=None, args_key=True,
-                 refresh=False):
+    def __init__(self, *, mcp=True, hooks=True, instructions=True, launcher="auto", force=False, approval=None, args_key=True):
         self.mcp = mcp
         self.hooks = hooks
         self.instructions = instructions
@@ -32,7 +31,6 @@ class Options:
         self.force = force
         self.approval = approval
         self.args_key = args_key
-        self.refresh = refresh
 
 
 class Change:
@@ -54,7 +52,7 @@ class Change:
 
 class Plan:
     """What a link of one host comes to: `edits`, `notes` for the person, `say` (lines to print, such as a command to run),
-    `copy` (whether the kept copy is needed), `skipped` (why there is no registration, or None), `refresh` (as asked)."""
+    `copy` (whether the kept copy is needed), `skipped` (why there is no registration, or None), `refresh` (as the site says)."""
 
     __slots__ = ("copy", "edits", "notes", "refresh", "say", "skipped")
 
@@ -67,15 +65,18 @@ class Plan:
         self.skipped = None
 
 
-def build(host, site, options, read):
-    """Return the Plan of `host` at `site`. Raises UsageError for a launcher that can't be."""
-    plan = Plan(options.refresh)
+def build(host, site, options, read, *, undo=False):
+    """Return the Plan of `host` at `site`; for an undoing it covers every file that ours may be in.
+
+    Raises UsageError for a launcher that can't be.
+    """
+    plan = Plan(site.refresh)
     if options.hooks:
-        _plan_hooks(plan, host, site, options)
+        _plan_hooks(plan, host, site)
     if options.mcp:
-        _plan_registration(plan, host, site, options, read)
+        _plan_registration(plan, host, site, options, read, undo)
     if options.instructions:
-        _plan_instructions(plan, host, site, read)
+        _plan_instructions(plan, host, site, read, undo)
     return plan
 
 
@@ -136,12 +137,13 @@ def _change(path, edits, before, text, record, notes, undo, refresh):
 
 def _holds(edit, text, record):
     """Return whether something of the edit's is in the text: whether its undoing would change it."""
-    marks = copy.deepcopy(record.get("marks", {}))
-    marks.pop("owners", None)  # a shared block is there whoever owns it
-    try:
-        return edit.drop(text, marks) != text
-    except EngramError:
-        return False
+    for known in ({}, record.get("marks", {})):  # a shared block is there whoever owns it
+        try:
+            if edit.drop(text, copy.deepcopy(known)) != text:
+                return True
+        except EngramError:
+            continue
+    return False
 
 
 def _decoded(data, *, exact):
@@ -154,9 +156,9 @@ def _encoded(text):
     return text.encode("utf-8", "surrogateescape")
 
 
-def _plan_hooks(plan, host, site, options):
+def _plan_hooks(plan, host, site):
     words = launcher.hook_words(site)
-    edits = hooks.edits(host, site, words or ["engram"], refresh=options.refresh)
+    edits = hooks.edits(host, site, words or ["engram"])
     if edits and words is None:
         plan.notes.append("hooks are left out: `engram` is neither on PATH nor runs as the single file (`engram install` puts it there).")
     elif edits:
@@ -164,7 +166,7 @@ def _plan_hooks(plan, host, site, options):
         plan.copy = plan.copy or words[-1] == launcher.kept_copy(site, "engram")
 
 
-def _plan_registration(plan, host, site, options, read):
+def _plan_registration(plan, host, site, options, read, undo):
     flags = [registration.ALWAYS] if host.name == "claude" and not _hooked(plan, host, site, read) else []
     templates = host.user_mcp if site.user else host.workspace_mcp
     if not templates and (site.user is False or host.name != "claude"):
@@ -177,32 +179,50 @@ def _plan_registration(plan, host, site, options, read):
         words = ["claude", "mcp", "add", "--scope", "user", registration.NAME, "--", *chosen.words, *flags]
         plan.say.append(" ".join(map(shlex.quote, words)))
         return
-    path = _pick(host, [site.path(template) for template in templates], read)
-    plan.edits.append(registration.edit(host, path, chosen.words, force=options.force, flags=flags, args_key=options.args_key,
-                                        approval=options.approval, tidy=options.refresh and host.name == "claude"))
+    paths = [site.path(template) for template in templates]
+    plan.edits += [registration.edit(host, path, chosen.words, force=options.force, flags=flags, args_key=options.args_key,
+                                     approval=options.approval, tidy=site.refresh and host.name == "claude")
+                   for path in (paths if undo else [_pick(host, paths, read)])]
 
 
-def _plan_instructions(plan, host, site, read):
+def _plan_instructions(plan, host, site, read, undo):
     which = "user" if site.user else "workspace"
     paths = lambda kind: [site.path(template) for template in getattr(host, f"{which}_{kind}")]
-    for path in paths("text")[:1]:
-        path = next((one for one in paths("text") if read(one) is not None), path)
+    texts = paths("text")
+    for path in texts if undo else [_pick_text(texts, read)] if texts else []:
         front = instructions.CURSOR_FRONT if path.endswith(".mdc") else instructions.WINDSURF_FRONT if ".windsurf" in path else ()
-        plan.edits.append(instructions.block(path, host.name, front=front, also=_imports(host, site, path, read)))
+        plan.edits.append(instructions.block(path, host.name, front=front, also=_imports(host, site, path, read),
+                                             strict=path != texts[0]))
     plan.edits += [instructions.skill(path) for path in paths("skill")]
     plan.edits += [instructions.slash(path) for path in paths("command")]
     if host.name == "cursor" and site.user:
         plan.edits.append(instructions.plugin(site.path("{plugin}/.cursor-plugin/plugin.json"), site.version))
 
 
+def _pick_text(paths, read):
+    """Return the file for the block: the first, but where only the other one is there and says something, that one: a new
+    file would hide it from the host (OpenCode reads CLAUDE.md where there is no AGENTS.md)."""
+    there = [path for path in paths if read(path) is not None]
+    return paths[0] if paths[0] in there else next((path for path in there if _without_block(read(path))), paths[0])
+
+
 def _imports(host, site, path, read):
     """Return the lines that keep an AGENTS.md in Claude's sight: it reads that file only where there is no CLAUDE.md."""
     if host.name != "claude" or site.user:
         return ()
-    text = read(path)
-    others = b"" if text is None else _encoded(markdown.drop_block(_decoded(text, exact=False)))
-    agents = read(os.path.join(site.workspace, "AGENTS.md"))
-    return ("@AGENTS.md", "") if not others.strip() and agents and agents.strip() else ()
+    own = _without_block(read(path))
+    return ("@AGENTS.md", "") if not own and _without_block(read(os.path.join(site.workspace, "AGENTS.md"))) else ()
+
+
+def _without_block(data):
+    """Return what a Markdown file says beside our block, "" for no file; all of it where the markers are in disorder."""
+    if data is None:
+        return ""
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        return markdown.drop_block(text).strip()
+    except EngramError:
+        return text.strip()
 
 
 def _hooked(plan, host, site, read):

@@ -13,6 +13,7 @@ from engram.link.edits import Edit, config
 
 NAME = "engram"
 REMARK = "Engram, written by `engram link codex`"
+ALWAYS = "--always-load"
 APPROVAL = ("tools", "engram_commit")
 FIRST_WITH_ARGS = (1, 15)  # older versions of OpenCode reject their whole config for the key `args`
 
@@ -46,12 +47,12 @@ def is_ours(value):
     return launcher.recognise(words_of(value)) is not None
 
 
-def edit(host, path, words, *, force=False, flags=None, args_key=True, approval=None):
+def edit(host, path, words, *, force=False, flags=None, args_key=True, approval=None, tidy=False):
     """Make the edit of the registration of `host` in the file at `path`, to start the launcher's `words`.
 
     `flags` are for the end of the words of a new entry; those of an entry that is there stay as they are, but for
-    `force`, which writes the whole entry anew, whoever's it is. `approval` is Codex's mode for engram_commit; None
-    keeps the one found.
+    `force`, which writes the whole entry anew, whoever's it is; with `tidy`, `--always-load` also follows `flags`.
+    `approval` is Codex's mode for engram_commit; None keeps the one found.
     """
     if host.shape == "toml":
         return _toml_edit(path, words, force, approval)
@@ -70,19 +71,8 @@ def edit(host, path, words, *, force=False, flags=None, args_key=True, approval=
             raise _foreign(value)
         if known.surface == "mem":
             return text
-        fresh = entry(host.shape, [*words, *known.flags], args_key=args_key)
-        if words_of(value) == words_of(fresh) and isinstance(value["command"], list) == (host.shape == "opencode"):
-            fresh = {key: fresh[key] for key in fresh if key not in value and key in ("type", "enabled") and host.shape == "opencode"}
-        elif "args" in value and "args" not in fresh:
-            fresh["args"] = []
-        for key, item in fresh.items():
-            if key in ("type", "enabled") and key in value:
-                continue
-            change = json.replace if key in value else json.put
-            text = change(text, [*holder, key], item, host.dialect, *([] if key in value else [{}]))
-        if host.shape == "opencode" and not args_key:
-            text = json.drop(text, [*holder, "args"], host.dialect, {})
-        return text
+        kept = [*[flag for flag in known.flags if flag != ALWAYS], *(flags or [])] if tidy else known.flags
+        return _repinned(text, host, holder, value, entry(host.shape, [*words, *kept], args_key=args_key))
 
     def drop(text, marks):
         doc = json.Document(text, host.dialect)
@@ -116,13 +106,28 @@ def takes_args_key(answer):
     return numbers is None or (int(numbers[1]), int(numbers[2])) >= FIRST_WITH_ARGS
 
 
+def _repinned(text, host, holder, value, fresh):
+    """Return `text` with the launcher words of `fresh` in the entry `value`; all else in it stays."""
+    wanted = {key: fresh[key] for key in ("command", "args") if key in fresh}
+    if host.shape == "opencode":  # which reads nothing but the command
+        wanted = {"type": "local", "command": fresh["command"]}
+        if "args" not in fresh:
+            text = json.drop(text, [*holder, "args"], host.dialect, {})
+    elif "args" in value:
+        wanted.setdefault("args", [])
+    for key, item in wanted.items():
+        if key not in value:
+            text = json.put(text, [*holder, key], item, host.dialect, {})
+        elif value[key] != item:
+            text = json.replace(text, [*holder, key], item, host.dialect)
+    return text
+
+
 def _toml_edit(path, words, force, approval):
     place = ("mcp_servers", NAME)
     mode = (*place, *APPROVAL, "approval_mode")
     wanted = entry("toml", words)
-    for step in reversed(APPROVAL):
-        inner = {step: {"approval_mode": approval or "prompt"}} if step == APPROVAL[-1] else {step: inner}
-    whole = wanted | inner
+    whole = wanted | {APPROVAL[0]: {APPROVAL[1]: {"approval_mode": approval or "prompt"}}}
 
     def add(text, marks):
         text = text or ""

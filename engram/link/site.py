@@ -7,21 +7,27 @@ import sys
 
 import engram
 from engram.hosts import table
+from engram.link import launcher
 
 # Where npx and uvx put a program for one run: being on PATH there says nothing about the next run.
-PASSING = (f"{os.sep}_npx{os.sep}", f"{os.sep}uv{os.sep}archive-", f"{os.sep}uv{os.sep}cache{os.sep}", f"{os.sep}pipx{os.sep}.cache{os.sep}")
+PASSING = tuple(part.replace("/", os.sep) for part in ("/_npx/", "/uv/archive-", "/uv/cache/", "/pipx/.cache/"))
 
 
 class Site:
-    """`user` is True for a user-level link; `archive` is the single file that runs, or None; all paths are absolute."""
+    """`user` is True for a user-level link, `refresh` for an upgrade, which touches only what is there already.
 
-    __slots__ = ("archive", "env", "folders", "home", "platform", "python", "user", "user_dir", "version", "workspace")
+    `archive` is the single file that runs, or None. All paths are absolute.
+    """
 
-    def __init__(self, workspace, user_dir, env, *, user=False, platform=sys.platform, archive=None, python=sys.executable):
+    __slots__ = ("archive", "env", "folders", "home", "platform", "python", "refresh", "user", "user_dir", "version", "workspace")
+
+    def __init__(self, workspace, user_dir, env, *, user=False, refresh=False, platform=sys.platform, archive=None,
+                 python=sys.executable):
         self.workspace = workspace
         self.user_dir = user_dir
         self.env = env
         self.user = user
+        self.refresh = refresh
         self.platform = platform
         self.archive = archive
         self.python = python
@@ -38,6 +44,14 @@ class Site:
         words = [word for word in (self.env.get("PATH") or "").split(os.pathsep)
                  if os.path.isabs(word) and not any(part in word + os.sep for part in PASSING)]
         return shutil.which(name, path=os.pathsep.join(words)) if words else None
+
+    def keeps(self, words):
+        """Return whether a hook that was found, started by `words`, may stay as it is: it still runs, and on an upgrade also
+        is how it would be written now. Some hosts trust a hook by its exact text (link.md, Hooks)."""
+        program = words[-1] if words else ""
+        if program and os.path.basename(program) == program:
+            return self.which(program) is not None
+        return os.path.isfile(program) and (not self.refresh or list(words) == launcher.hook_words(self))
 
     def here(self, host):
         """Return whether a host is on this machine: its program on PATH, or its user folder."""
