@@ -46,7 +46,7 @@ def run_link(context, args):
     options = _options(args, launcher=args.launcher, force=args.force, approval=args.commit_approval)
     overlay, rows = {}, list(skipped)
     for host in hosts:
-        options.args_key = host.name != "opencode" or not options.mcp or _reads_args_key(where)
+        options.args_key = host.name != "opencode" or not options.mcp or reads_args_key(where)
         rows.append(_one(host, where, options, args, overlay, single=len(hosts) == 1 and not skipped))
     notes = [] if where.user or args.plan or not any(row["ok"] for row in rows) else trust.trust_workspace(context.place)
     return _result(rows, where, args.plan, notes)
@@ -133,7 +133,7 @@ def _undo(host, where, options, args, overlay, *, single):
         return _row(host, where, "refused", error=error)
     files = [change for change in made if change[0].after != change[0].before]
     say = []
-    if host.name == "claude" and where.user and options.mcp and (args.hosts != ["all"] or _in_claude_json(where)):
+    if host.name == "claude" and where.user and options.mcp and (args.hosts != ["all"] or in_claude_json(where)):
         say = ["claude mcp remove --scope user engram"]
     status = ("planned" if args.plan else "unlinked") if files or say else "not linked"
     return _row(host, where, status, files, planned.notes, say)
@@ -170,7 +170,7 @@ def _result(rows, where, planned, notes):
         lines.append(f"{row['host']}: {row['status']}" + (" (nothing was written)" if planned and row["files"] else ""))
         for one in row["files"]:
             action = {"removed": "remove", "created": "create", "changed": "change"}[one["action"]] if planned else one["action"]
-            lines.append(f"  {action} {_short(one['file'], where)} ({', '.join(one['parts'])})"
+            lines.append(f"  {action} {short(one['file'], where)} ({', '.join(one['parts'])})"
                          + (f"; before Engram: {one['copy']}" if one["copy"] else ""))
         lines += [f"  run: {line}" for line in row["run"]]
         lines += [f"  {line}" for line in row["notes"]]
@@ -185,7 +185,8 @@ def _result(rows, where, planned, notes):
     return Result(data, text, notes)
 
 
-def _short(path, where):
+def short(path, where):
+    """Return a path as a person reads it: from the workspace on where it is in it."""
     folder = where.workspace.rstrip(os.sep) + os.sep
     return path[len(folder):] if not where.user and path.startswith(folder) else path
 
@@ -198,7 +199,7 @@ def _listing(where):
             continue
         row = {"host": host.name, "title": host.title, "found": where.here(host), "workspace": None, "user": None}
         for level in ("workspace", "user"):
-            row[level] = _standing(host, where, level)
+            row[level] = standing(host, where, level)
         rows.append(row)
         here = "here" if row["found"] else "-"
         lines.append(f"{host.name:12} {here:5} workspace: {row['workspace']['status']:12} user: {row['user']['status']}")
@@ -207,10 +208,12 @@ def _listing(where):
     return Result({"hosts": rows}, "\n".join(lines))
 
 
-def _standing(host, where, level):
+def standing(host, where, level):
+    """Return how a host's registration stands at a level (workspace, user): `status` linked, not linked, foreign,
+    unreadable or - (no such level), and where there is one `file`, `command` (its words), `entry` (its value), `reason`."""
     templates = host.user_mcp if level == "user" else host.workspace_mcp
     if host.name == "claude" and level == "user":
-        return {"status": "linked" if _in_claude_json(where) else "not linked", "file": _claude_json(where)}
+        return {"status": "linked" if in_claude_json(where) else "not linked", "file": claude_json(where)}
     if not templates:
         return {"status": "-"}
     paths = [where.path(template) for template in templates]
@@ -223,26 +226,27 @@ def _standing(host, where, level):
             error.file = None
             return {"status": "unreadable", "file": path, "reason": str(error)}
         if value is not None:
-            words = registration.words_of(value)
-            return {"status": "linked" if registration.is_ours(value) else "foreign", "file": path, "command": words}
+            status = "linked" if registration.is_ours(value) else "foreign"
+            return {"status": status, "file": path, "command": registration.words_of(value), "entry": value}
     return found
 
 
-def _claude_json(where):
+def claude_json(where):
+    """Return the path of Claude Code's own user file."""
     folder = where.env.get("CLAUDE_CONFIG_DIR")
     return os.path.join(where.path("{claude}") if folder else where.home, ".claude.json")
 
 
-def _in_claude_json(where):
+def in_claude_json(where):
     """Return whether Claude Code's own user file has an entry of ours; link never writes that file."""
     try:
-        data = apply.read(_claude_json(where))
+        data = apply.read(claude_json(where))
         return data is not None and registration.is_ours(registration.found(table.find("claude"), source.decode(data)))
     except EngramError:
         return False
 
 
-def _reads_args_key(where):
+def reads_args_key(where):
     """Ask the OpenCode on PATH for its version: old ones reject a key that newer ones need not have (hosts.md, 1.1)."""
     program = where.which("opencode")
     if program is None:
