@@ -13,14 +13,13 @@ _WHOLE = {code: 0xE000 + code for code in range(128) if not chr(code).isalnum()}
 
 
 def tokens(words):
-    """Return the tokens of a text, accents both kept and taken off, in order of the text (case QL-03)."""
-    out = []
-    for term in text.terms(words):
-        out.append(term)
-        if not term.isascii():
-            plain = text.plain(term)
-            if plain != term:
-                out.append(plain)
+    """Return the tokens of a text: its terms, and the terms of its words without their accents (case QL-03)."""
+    out = text.terms(words)
+    if not words.isascii():
+        for word in words.split():
+            plain = "" if word.isascii() else text.plain(word)
+            if plain and plain != text.fold(word):
+                out += text.terms(plain)
     return out
 
 

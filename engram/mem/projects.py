@@ -65,6 +65,14 @@ def current(tier, connection):
     return found, known(connection), None
 
 
+def folder_of(tier, connection):
+    """Return the Resolved of the roots or the folder alone, whatever was said; None when it can't be told."""
+    try:
+        return _from_folders(tier, connection, None)
+    except Refusal:
+        return None
+
+
 def known(connection):
     """Return the names of all projects that have rows, sorted."""
     return [row[0] for row in connection.execute(f"SELECT DISTINCT project FROM ({' UNION '.join(USES)}) WHERE project <> '' ORDER BY 1")]

@@ -46,9 +46,14 @@ def search(connection, query, filters, *, any_word=False, limit=10, now=0.0):
 
 def newest(connection, filters, limit):
     """Return the newest live rows."""
-    where, values = _where(filters)
-    return connection.execute(f"SELECT o.* FROM observations o WHERE o.deleted_at IS NULL{where} ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
+    kept, values = where(filters)
+    return connection.execute(f"SELECT o.* FROM observations o WHERE o.deleted_at IS NULL{kept} ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
                               (*values, limit)).fetchall()
+
+
+def fits(row, filters):
+    """Tell whether a row passes Filters."""
+    return all(value is None or row[name] == value for name, value in zip(("project", "scope", "type"), filters))
 
 
 def share(query, words):
@@ -61,22 +66,14 @@ def share(query, words):
 def _groups(word):
     # the ways in which one word of a query may be matched; several groups when it falls into several words
     found = text.terms(word)
-    if not found:
-        return []
     if any(text.is_unspaced(term) for term in found):
-        longest = max(len(term) for term in found if text.is_unspaced(term))
-        grams = [term for term in found if not text.is_unspaced(term) or len(term) == min(longest, 3)]
-        return [[(term,)] for term in dict.fromkeys(grams)]
-    joined = found[0]
-    parts = tuple(dict.fromkeys(found[1:]))
-    if len(found) > 2 and _folded_join(word).startswith(joined[:4]) and not _separate(word):
-        return [[_ways(joined)[0], parts]]
-    return [[way for way in _ways(term)] for term in dict.fromkeys(found)]
-
-
-def _ways(term):
-    plain = text.plain(term)
-    return [(term,)] if plain == term else [(term,), (plain,)]
+        longest = min(3, max(len(term) for term in found if text.is_unspaced(term)))
+        return [[(term,)] for term in dict.fromkeys(found) if not text.is_unspaced(term) or len(term) == longest]
+    if len(found) > 2 and _folded_join(word).startswith(found[0][:4]) and not _separate(word):
+        return [[(found[0],), tuple(dict.fromkeys(found[1:]))]]  # `userId`: joined, or its parts
+    bare = text.terms(text.plain(word)) if not word.isascii() else found
+    bare = bare if len(bare) == len(found) else found
+    return [[(term,)] if term == plain else [(term,), (plain,)] for term, plain in dict.fromkeys(zip(found, bare))]
 
 
 def _folded_join(word):
@@ -166,14 +163,15 @@ def _by_text(connection, words, filters, limit):
     # a query without a single word (`%`, `→`): the rows that hold it as typed
     if not words.strip():
         return []
-    where, values = _where(filters)
-    rows = connection.execute("SELECT o.* FROM observations o WHERE o.deleted_at IS NULL" + where
+    kept, values = where(filters)
+    rows = connection.execute("SELECT o.* FROM observations o WHERE o.deleted_at IS NULL" + kept
                               + " AND (instr(lower(o.title), ?) OR instr(lower(o.content), ?)) ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
                               (*values, words, words, limit)).fetchall()
     return [(row, 1.0) for row in rows]
 
 
-def _where(filters):
+def where(filters):
+    """Return (SQL, values) that keep a query's observations `o` to Filters."""
     pairs = [(name, value) for name, value in zip(("project", "scope", "type"), filters) if value is not None]
     return "".join(f" AND o.{name} = ?" for name, _ in pairs), [value for _, value in pairs]
 

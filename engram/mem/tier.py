@@ -21,12 +21,13 @@ class Tier:
     questions for that, `prompts` the last prompt per session, `activity` what the reminder to save needs.
     """
 
-    def __init__(self, *, folder=None, env=None, override="", user_dir=None, clock=time.time, patience=None):
+    def __init__(self, *, folder=None, env=None, override="", user_dir=None, clock=time.time, patience=None, ignore_override=False):
         self.env = os.environ if env is None else env
         self.folder = os.path.abspath(folder or os.getcwd())
         self.clock = clock
         self.started = clock()
-        self.override = _override(override, "--project") or _override(self.env.get("ENGRAM_PROJECT", ""), "ENGRAM_PROJECT")
+        self.override = "" if ignore_override else (
+            _override(override, "--project") or _override(self.env.get("ENGRAM_PROJECT", ""), "ENGRAM_PROJECT"))
         home = places.home_folder(self.env)
         self.user_dir = user_dir or places.find(self.folder, env=self.env).user_dir
         self.common_folders = {os.path.realpath(folder): what for folder, what in (

@@ -20,6 +20,10 @@ class Joined(Surface):
         for side in self._sides:
             side.initialised(client)
 
+    def asking_roots(self):
+        for side in self._sides:
+            side.asking_roots()
+
     def rooted(self, roots):
         for side in self._sides:
             side.rooted(roots)

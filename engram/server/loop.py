@@ -128,6 +128,7 @@ class Loop:
                 if self._roots_id is not None:
                     self._connection.forget(self._roots_id)
                 self._roots_id, line = self._connection.ask("roots/list", {})
+            self._surface.asking_roots()
             self._write(line)
 
     # -- requests

@@ -101,6 +101,9 @@ class Surface:
     def initialised(self, client):
         """Hear that a legacy client has finished its handshake; `client` is its clientInfo."""
 
+    def asking_roots(self):
+        """Hear that the client was asked for its roots; `rooted` follows, unless it never answers."""
+
     def rooted(self, roots):
         """Hear the client's roots: a list of {"uri", "name"?} mappings, [] when it has none."""
 
