@@ -79,6 +79,9 @@ COMMANDS = (
             "Writes the setting `proof` into the store's engram.config.json.",
             ("engram set-proof compact", "engram set-proof status")),
     # serve
+    Command("mem", (), "serve", "mem", "session memory: search, save, context, timeline, stats, delete, doctor, projects, export, import",
+            "`save`, `delete`, `import` and `projects --merge` write sessions.db in the user folder; `export` its file.",
+            ('engram mem search "rate limiting"', "engram mem export notes.json")),
     # the alias stands in configs that the earlier implementation wrote; an unknown command would block their prompts
     Command("hook", ("agent-hook",), "serve", "hook", "answer a host's hook event on standard input",
             "Writes which memories a session got into your own Engram folder; no prompt text.",
