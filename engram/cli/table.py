@@ -79,9 +79,14 @@ COMMANDS = (
             "Writes the setting `proof` into the store's engram.config.json.",
             ("engram set-proof compact", "engram set-proof status")),
     # serve
+    Command("mcp", (), "serve", "serve", "serve MCP on standard input and output, as harnesses start it",
+            "What the tools write: session memory at once, memories only after a human's approval.",
+            ("engram mcp", "engram mcp --surface engram --no-elicitation", "engram mcp --tools=all --project shop")),
     Command("mem", (), "serve", "mem", "session memory: search, save, context, timeline, stats, delete, doctor, projects, export, import",
             "`save`, `delete`, `import` and `projects --merge` write sessions.db in the user folder; `export` its file.",
             ('engram mem search "rate limiting"', "engram mem export notes.json")),
+    Command("session", (), "serve", "session", "call a memory tool through a session host, or see what a host would register",
+            "What the called tool writes.", ("engram session check", """engram session run mem_search '{"query": "rate limit"}'""")),
     # the alias stands in configs that the earlier implementation wrote; an unknown command would block their prompts
     Command("hook", ("agent-hook",), "serve", "hook", "answer a host's hook event on standard input",
             "Writes which memories a session got into your own Engram folder; no prompt text.",

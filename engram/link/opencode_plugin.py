@@ -43,7 +43,12 @@ function ask(event, directory) {
   });
 }
 
+// The user's plugin and the workspace's may both be there: for each folder the first one speaks.
+const speakers = (globalThis[Symbol.for("engram.speakers")] ??= new Map());
+
 export const Engram = async ({ directory }) => {
+  if ((speakers.get(directory) ?? import.meta.url) !== import.meta.url) return {};
+  speakers.set(directory, import.meta.url);
   const sessions = new Map(); // session id -> the texts of its start and of its latest prompt
   let latest; // older hosts don't say which session a request belongs to
 

@@ -16,13 +16,18 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 # Calls the plugin's hooks in the order of a script and prints what each request's system prompt would be.
 HOST = """
 import * as module from "./engram.mjs";
-const plugins = Object.values(module);
-if (plugins.length !== 1) throw new Error("OpenCode runs every export as a plugin");
-const hooks = await plugins[0]({ directory: process.argv[2], worktree: process.argv[2], client: {}, project: {} });
+import * as copy from "./engram.mjs?the-other-place";
+const init = async (from) => {
+  const plugins = Object.values(from);
+  if (plugins.length !== 1) throw new Error("OpenCode runs every export as a plugin");
+  return plugins[0]({ directory: process.argv[2], worktree: process.argv[2], client: {}, project: {} });
+};
+let all = [await init(module)];
 const seen = [];
-for (const step of JSON.parse(process.argv[3])) {
-  const [name, input, output] = step;
-  await hooks[name](input, output);
+for (const [name, input, output] of JSON.parse(process.argv[3])) {
+  if (name === "again") { all = [await init(module)]; continue; } // the host starts its plugins anew
+  if (name === "second copy") { all.push(await init(copy)); continue; }
+  for (const hooks of all) await hooks[name]?.(input, output);
   if (name.startsWith("experimental")) seen.push(output.system);
 }
 console.log(JSON.stringify(seen));
@@ -66,6 +71,13 @@ def test_a_session_starts_once_and_each_request_carries_its_start_and_its_latest
     assert [(words, event["hook_event_name"]) for words, event in events] == [
         (["hook", "opencode"], "SessionStart"), (["hook", "opencode"], "UserPromptSubmit"), (["hook", "opencode"], "UserPromptSubmit")]
     assert {(event["session_id"], event["cwd"]) for _, event in events} == {("s", str(tmp_path))}
+
+
+def test_of_the_users_plugin_and_the_workspaces_only_one_speaks(opencode):
+    twice = [says("s", "one"), ["again", None, None], ["second copy", None, None]]
+    seen, events = opencode([*twice, says("s", "two"), asks("s")])
+    assert seen == [["host", "SessionStart ", "UserPromptSubmit two"]]
+    assert [event["hook_event_name"] for _, event in events] == ["SessionStart", "UserPromptSubmit", "SessionStart", "UserPromptSubmit"]
 
 
 def test_sessions_are_kept_apart_and_an_older_host_gets_the_latest(opencode):
