@@ -10,9 +10,9 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 
+from engram.cli.own import own_command
 from engram.errors import EngramError, Result
 
 CANDIDATES = """\
@@ -154,15 +154,6 @@ class Client:
     def send(self, message):
         self.process.stdin.write(json.dumps(message) + "\n")
         self.process.stdin.flush()
-
-
-def own_command(env):
-    """Return (words, environment) that start this very Engram again: the single file, or the package."""
-    archive = getattr(__loader__, "archive", None)
-    if archive:
-        return [sys.executable, "-I", "-S", archive], env
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return [sys.executable, "-m", "engram"], env | {"PYTHONPATH": package}
 
 
 def expect(holds, message):
