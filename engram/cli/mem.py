@@ -2,13 +2,14 @@
 
 Must not know how anything is stored or found. A person may name a new project with --project where an agent may not.
 """
+
 from __future__ import annotations
 
 import argparse
 import os
 
 from engram.errors import UsageError
-from engram.mem import care, doctor, limits, reading, transfer, writing
+from engram.mem import care, doctor, limits, overview, reading, transfer, writing
 from engram.mem.tier import Tier
 
 DEFAULT_FILE = "engram-export.json"
@@ -84,7 +85,7 @@ def _delete(context, tier, args):
 def _projects(context, tier, args):
     if args.merge:
         return care.merge_projects(tier, sources=args.merge[0], to=args.merge[1])
-    return reading.list_projects(tier)
+    return overview.list_projects(tier)
 
 
 def _file(context, name):
@@ -99,13 +100,25 @@ def _id(word):
 
 
 VERBS = {
-    "search": lambda context, tier, args: reading.search(tier, query=" ".join(args.words), project=args.project, all_projects=args.all,
-                                                         type=args.type, scope=args.scope, limit=args.limit, match_mode=args.match),
+    "search": lambda context, tier, args: reading.search(
+        tier,
+        query=" ".join(args.words),
+        project=args.project,
+        all_projects=args.all,
+        type=args.type,
+        scope=args.scope,
+        limit=args.limit,
+        match_mode=args.match,
+    ),
     "save": _save,
-    "context": lambda context, tier, args: reading.context(tier, project=args.project, scope=args.scope, max_bytes=args.max_bytes, compact=args.compact),
+    "context": lambda context, tier, args: overview.context(
+        tier, project=args.project, scope=args.scope, max_bytes=args.max_bytes, compact=args.compact
+    ),
     "show": lambda context, tier, args: reading.get_observation(tier, id=args.id, project=args.project),
-    "timeline": lambda context, tier, args: reading.timeline(tier, observation_id=args.id, before=args.before, after=args.after, project=args.project),
-    "stats": lambda context, tier, args: reading.stats(tier, project=args.project),
+    "timeline": lambda context, tier, args: reading.timeline(
+        tier, observation_id=args.id, before=args.before, after=args.after, project=args.project
+    ),
+    "stats": lambda context, tier, args: overview.stats(tier, project=args.project),
     "delete": _delete,
     "doctor": lambda context, tier, args: doctor.report(tier, project=args.project, check=args.check),
     "projects": _projects,

@@ -2,6 +2,7 @@
 
 Each takes the Tier and plain arguments and returns a Result. Must not know MCP or terminals (mem-tools.md 1.4, 2.12).
 """
+
 from __future__ import annotations
 
 from engram.mem import answers, index, limits, names, observations, privacy, projects, relations, stamps
@@ -14,8 +15,16 @@ def judge(tier, *, judgment_id, relation, reason="", evidence="", confidence=Non
     """Give the verdict on a pair that a save found (mem_judge)."""
     relations.check(relation, confidence)
     with tier.database.writing(given_up) as connection:
-        row = relations.judge(connection, tier.clock(), judgment_id=judgment_id, relation=relation, reason=_text("reason", reason),
-                              evidence=_text("evidence", evidence), confidence=confidence, session_id=session_id.strip() or None)
+        row = relations.judge(
+            connection,
+            tier.clock(),
+            judgment_id=judgment_id,
+            relation=relation,
+            reason=_text("reason", reason),
+            evidence=_text("evidence", evidence),
+            confidence=confidence,
+            session_id=session_id.strip() or None,
+        )
         found = _project_of(tier, connection, row)
     return answers.answer(found, f"Judged {judgment_id}: {relation}.", relation=_relation(row))
 
@@ -25,10 +34,20 @@ def compare(tier, *, memory_id_a, memory_id_b, relation, confidence, reasoning, 
     relations.check(relation, confidence)
     with tier.database.writing(given_up) as connection:
         one, other = observations.get(connection, memory_id_a), observations.get(connection, memory_id_b)
-        row = relations.compare(connection, tier.clock(), one, other, relation=relation, confidence=confidence, reasoning=_text("reasoning", reasoning),
-                                model=_text("model", model))
+        row = relations.compare(
+            connection,
+            tier.clock(),
+            one,
+            other,
+            relation=relation,
+            confidence=confidence,
+            reasoning=_text("reasoning", reasoning),
+            model=_text("model", model),
+        )
         found = projects.Resolved(one["project"], "stored_project", "")
-    return answers.answer(found, f"Kept {row['sync_id']}: #{memory_id_a} {relation} #{memory_id_b}.", sync_id=row["sync_id"], relation=_relation(row))
+    return answers.answer(
+        found, f"Kept {row['sync_id']}: #{memory_id_a} {relation} #{memory_id_b}.", sync_id=row["sync_id"], relation=_relation(row)
+    )
 
 
 def review(tier, *, action, project="", limit=limits.REVIEW_DEFAULT, observation_id=None, given_up=lambda: False):
@@ -43,18 +62,28 @@ def review(tier, *, action, project="", limit=limits.REVIEW_DEFAULT, observation
         with tier.database.writing(given_up) as connection:
             row = observations.get(connection, observation_id)
             months, stamp = observations.MONTHS.get(row["type"]), stamps.write(now)
-            connection.execute("UPDATE observations SET review_after = ?, updated_at = ? WHERE id = ?",
-                               (stamps.months_later(stamp, months) if months else None, stamp, row["id"]))
+            connection.execute(
+                "UPDATE observations SET review_after = ?, updated_at = ? WHERE id = ?",
+                (stamps.months_later(stamp, months) if months else None, stamp, row["id"]),
+            )
             row = observations.get(connection, observation_id)
         until = f"; next review {row['review_after'][:10]}" if row["review_after"] else ""
-        return answers.answer(projects.Resolved(row["project"], "stored_project", ""), f"Reviewed {answers.heading(row)}{until}.", id=row["id"],
-                              review_after=row["review_after"], state=observations.state(row, now))
+        return answers.answer(
+            projects.Resolved(row["project"], "stored_project", ""),
+            f"Reviewed {answers.heading(row)}{until}.",
+            id=row["id"],
+            review_after=row["review_after"],
+            state=observations.state(row, now),
+        )
     limit = min(limit, limits.REVIEW_MOST) if limit > 0 else limits.REVIEW_DEFAULT
     with tier.database.reading() as connection:
         found = projects.for_reading(tier, connection, project=project) if project else projects.Resolved("", "all_projects", "")
         rows = connection.execute(
-            "SELECT * FROM observations WHERE review_after <= ? AND deleted_at IS NULL" + (" AND project = ?" if project else "")
-            + " ORDER BY review_after, id LIMIT ?", (stamps.write(now), *([found.name] if project else []), limit)).fetchall()
+            "SELECT * FROM observations WHERE review_after <= ? AND deleted_at IS NULL"
+            + (" AND project = ?" if project else "")
+            + " ORDER BY review_after, id LIMIT ?",
+            (stamps.write(now), *([found.name] if project else []), limit),
+        ).fetchall()
     lines = [f"{answers.counted(len(rows), 'memory is', 'memories are')} due for review. {answers.LABEL}"]
     made = []
     for row in rows:
@@ -77,17 +106,26 @@ def merge_projects(tier, *, sources, to, given_up=lambda: False):
             if UNTOUCHABLE in (source, target):
                 raise Refusal("invalid_argument", f"`{UNTOUCHABLE}` is not merged.", argument="from")
             if not names.same_but_for_separators(source, target):
-                raise Refusal("project_transition_conflict", f"{source} and {target} are not spellings of one name; nothing was merged.",
-                              hint="Only names that differ in case, blanks, or `-` against `_` are merged.")
+                raise Refusal(
+                    "project_transition_conflict",
+                    f"{source} and {target} are not spellings of one name; nothing was merged.",
+                    hint="Only names that differ in case, blanks, or `-` against `_` are merged.",
+                )
             if not projects.is_known(connection, source):
                 near = names.similar(source, projects.known(connection))
-                raise Refusal("unknown_project", f"there is no project {source}; nothing was merged." + (f" Similar: {', '.join(near)}." if near else ""),
-                              available_projects=projects.known(connection))
+                raise Refusal(
+                    "unknown_project",
+                    f"there is no project {source}; nothing was merged." + (f" Similar: {', '.join(near)}." if near else ""),
+                    available_projects=projects.known(connection),
+                )
             if source != target:
                 moved.append({"from": source, **_move(connection, source, target)})
     count = sum(row["observations"] for row in moved)
-    text = f"Merged {', '.join(row['from'] for row in moved)} into {target}: {answers.counted(count, 'observation')} moved." if moved \
+    text = (
+        f"Merged {', '.join(row['from'] for row in moved)} into {target}: {answers.counted(count, 'observation')} moved."
+        if moved
         else f"All of them are {target} already; nothing to merge."
+    )
     return answers.answer(projects.Resolved(target, "explicit_override", ""), text, merged=moved, to=target)
 
 
@@ -106,8 +144,9 @@ def _move(connection, source, target):
 
 
 def _project_of(tier, connection, relation):
-    row = connection.execute("SELECT project FROM observations WHERE sync_id IN (?, ?) ORDER BY id LIMIT 1",
-                             (relation["source_id"], relation["target_id"])).fetchone()
+    row = connection.execute(
+        "SELECT project FROM observations WHERE sync_id IN (?, ?) ORDER BY id LIMIT 1", (relation["source_id"], relation["target_id"])
+    ).fetchone()
     return projects.Resolved(row["project"], "stored_project", "") if row else projects.current(tier, connection)[0]
 
 

@@ -4,6 +4,7 @@ Must not know what the rows mean. Readers never wait for writers (WAL). A writer
 clear error, so that several agents lose nothing (case DB-01). Nothing is created before the first write: until then, and
 where nothing may be written, readers see an empty database.
 """
+
 from __future__ import annotations
 
 import os
@@ -11,6 +12,7 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 
 from engram import files
 from engram.errors import Busy, StorageError
@@ -87,10 +89,10 @@ class Database:
             self._drop()
 
     def _drop(self):
-        for connection in (self._reader, self._writer):
+        for connection in (self._reader, self._writer, self._empty):
             if connection is not None:
                 connection.close()
-        self._reader = self._writer = None
+        self._reader = self._writer = self._empty = None
 
     def _check_place(self):
         # before any file is opened or changed (case DB-02)
@@ -98,11 +100,16 @@ class Database:
             return
         kind = self._kind(self.folder)
         if kind in filesystem.NETWORK:
-            raise StorageError(f"the data folder is on a network file system ({kind}), where SQLite loses data; nothing was opened.",
-                               file=self.folder, hint=f"Set {VARIABLE} to a folder on a local disk.")
+            raise StorageError(
+                f"the data folder is on a network file system ({kind}), where SQLite loses data; nothing was opened.",
+                file=self.folder,
+                hint=f"Set {VARIABLE} to a folder on a local disk.",
+            )
         if kind and kind not in filesystem.LOCAL:
-            self.warnings.append(f"{self.folder} is on a file system of the type {kind}, which Engram does not know; if several machines "
-                                 f"share it, set {VARIABLE} to a folder on a local disk.")
+            self.warnings.append(
+                f"{self.folder} is on a file system of the type {kind}, which Engram does not know; if several machines "
+                f"share it, set {VARIABLE} to a folder on a local disk."
+            )
         self._checked = True
 
     def _follow(self):
@@ -120,33 +127,36 @@ class Database:
 
     def _for_reading(self):
         self._check_place()
-        if not self._follow():
-            if self._empty is None:
-                self._empty = _connect(":memory:")
-                _create(self._empty)
-            return self._empty
-        if self._reader is None:
+        if self._follow() and self._reader is None:
             with _translated(self.path):
                 self._reader = self._open_for_reading()
-        return self._reader
+        if self._reader is not None:
+            return self._reader
+        if self._empty is None:
+            self._empty = _connect(":memory:")
+            _create(self._empty)
+        return self._empty
 
     def _open_for_reading(self):
         deadline = time.monotonic() + self.patience
         # a folder that can't be written has no room for the log's own files; without a log the file can be read as it is
         plain = not os.path.exists(self.path + "-wal")
         last = None
-        for uri in ((False, True) if plain else (False,)):
+        for immutable in (False, True) if plain else (False,):
+            connection = _connect(self.path, immutable=immutable)
             try:
-                connection = _connect(self.path, immutable=uri)
-                version = _patiently(lambda: _version(connection, self.path), self.path, deadline, self.patience)
+                version = _patiently(partial(_version, connection, self.path), self.path, deadline, self.patience)
             except sqlite3.OperationalError as error:
+                connection.close()
                 last = error
                 continue
-            if version == 0:
+            except BaseException:
                 connection.close()
-                connection = _connect(":memory:")  # made by a process that has not written its tables yet
-                _create(connection)
-            return connection
+                raise
+            if version:
+                return connection
+            connection.close()
+            return None  # another process has made the file and not yet its tables
         raise last
 
     def _for_writing(self, deadline, given_up):
@@ -177,8 +187,12 @@ class Database:
 
 
 def _connect(path, immutable=False):
-    uri = path if path == ":memory:" else "file:" + "".join(
-        chr(byte) if byte < 128 and chr(byte) not in "%?#" else f"%{byte:02X}" for byte in os.fsencode(os.path.abspath(path)))
+    uri = (
+        path
+        if path == ":memory:"
+        else "file:"
+        + "".join(chr(byte) if byte < 128 and chr(byte) not in "%?#" else f"%{byte:02X}" for byte in os.fsencode(os.path.abspath(path)))
+    )
     if immutable:
         uri += "?mode=ro&immutable=1"
     connection = sqlite3.connect(uri, uri=path != ":memory:", timeout=0, isolation_level=None, check_same_thread=False)
@@ -203,7 +217,9 @@ def _version(connection, path):
     if version == 0 and not tables:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION:
-        raise StorageError("this is a database of another program.", file=path, hint=f"Set {VARIABLE} to another folder, or move the file away.")
+        raise StorageError(
+            "this is a database of another program.", file=path, hint=f"Set {VARIABLE} to another folder, or move the file away."
+        )
     if version > schema.VERSION:
         raise StorageError("a newer version of Engram made this database.", file=path, hint="Run engram upgrade.")
     return version
@@ -234,13 +250,17 @@ def _translated(path):
     except sqlite3.OperationalError as error:
         if _is_busy(error):
             raise _busy(path, 0) from None
-        raise StorageError(f"the database can't be used: {error}.", file=path,
-                           hint="Check that the disk has room and the folder can be written.") from None
+        raise StorageError(
+            f"the database can't be used: {error}.", file=path, hint="Check that the disk has room and the folder can be written."
+        ) from None
     except sqlite3.IntegrityError:
         raise  # ours: a fault of the program, not of the file
     except sqlite3.DatabaseError as error:
-        raise StorageError(f"the database is damaged: {error}.", file=path,
-                           hint="Run engram mem doctor; to start anew, move the file and its -wal and -shm files away.") from None
+        raise StorageError(
+            f"the database is damaged: {error}.",
+            file=path,
+            hint="Run engram mem doctor; to start anew, move the file and its -wal and -shm files away.",
+        ) from None
 
 
 def _is_busy(error):

@@ -3,6 +3,7 @@
 Reads `.engram/config.json`, Git's files and one level of folder names; must not know the database, callers or
 sessions. What a caller said, and what was bound before, is `projects`.
 """
+
 from __future__ import annotations
 
 import json
@@ -54,13 +55,20 @@ def detect(folder, *, common=(), children=True):
     if len(below) > 1:
         return Found("", "ambiguous", folder, candidates=below)
     if below and not place:
-        (name, path), = below.items()
-        return Found(name, "git_child", path, f"{folder} is no repository itself; the only one in it, {os.path.basename(path)}, was taken.",
-                     git_dir(path))
+        ((name, path),) = below.items()
+        return Found(
+            name,
+            "git_child",
+            path,
+            f"{folder} is no repository itself; the only one in it, {os.path.basename(path)}, was taken.",
+            git_dir(path),
+        )
     name = names.from_folder(os.path.basename(folder))
     if place:
-        warning = (f"{folder} is {place}, not a project; its name is only a fallback. Start in a project folder, pass `project`, "
-                   "or set --project or ENGRAM_PROJECT.")
+        warning = (
+            f"{folder} is {place}, not a project; its name is only a fallback. Start in a project folder, pass `project`, "
+            "or set --project or ENGRAM_PROJECT."
+        )
     elif not name:
         warning = f"{folder} has no name that a project could have. Pass `project`, or set --project or ENGRAM_PROJECT."
     else:

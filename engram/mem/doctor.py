@@ -2,6 +2,7 @@
 
 Reads; takes the write lock for a moment to see whether it can be had, and writes nothing. Must not know MCP or terminals.
 """
+
 from __future__ import annotations
 
 import os
@@ -25,13 +26,15 @@ def report(tier, *, project="", check=""):
     try:
         with tier.database.reading() as connection:
             found = projects.for_reading(tier, connection, project=project) if project else projects.current(tier, connection)[0]
-            for name in ([check] if check else CHECKS):
+            for name in [check] if check else CHECKS:
                 if name != "sqlite_lock_contention":
                     rows.append(_row(name, *CHECKS[name](tier, connection)))
     except (Refusal, Busy):
         raise
     except StorageError as error:
-        rows.append(_row("database_integrity", ERROR, "database_unusable", {"problem": str(error)}, error.hint or "Move the database away.", []))
+        rows.append(
+            _row("database_integrity", ERROR, "database_unusable", {"problem": str(error)}, error.hint or "Move the database away.", [])
+        )
     if check in ("", "sqlite_lock_contention"):
         rows.append(_row("sqlite_lock_contention", *_lock(tier)))
     counts = {result: sum(row["result"] == result for row in rows) for result in (OK, WARNING, BLOCKED, ERROR)}
@@ -49,8 +52,15 @@ def report(tier, *, project="", check=""):
 
 
 def _row(name, result, reason, evidence, step="", findings=()):
-    row = {"check_id": name, "result": result, "severity": {OK: "info", WARNING: "warning"}.get(result, "error"), "reason_code": reason,
-           "evidence": evidence, "safe_next_step": step or "Nothing to do.", "requires_confirmation": result != OK}
+    row = {
+        "check_id": name,
+        "result": result,
+        "severity": {OK: "info", WARNING: "warning"}.get(result, "error"),
+        "reason_code": reason,
+        "evidence": evidence,
+        "safe_next_step": step or "Nothing to do.",
+        "requires_confirmation": result != OK,
+    }
     if findings:
         row["findings"] = [str(finding) for finding in findings[:MOST_FINDINGS]]
     return row
@@ -65,7 +75,13 @@ def _judged(findings, reason, step, *, evidence=None):
 def _integrity(tier, connection):
     problems = [row[0] for row in connection.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
     if problems:
-        return ERROR, "damaged", {"problems": problems}, "Export what can be read (engram mem export), then move the database away.", problems
+        return (
+            ERROR,
+            "damaged",
+            {"problems": problems},
+            "Export what can be read (engram mem export), then move the database away.",
+            problems,
+        )
     return OK, "quick_check", {"journal_mode": connection.execute("PRAGMA journal_mode").fetchone()[0]}
 
 
@@ -80,20 +96,30 @@ def _index(tier, connection):
 def _file_system(tier, connection):
     kind = filesystem.kind(tier.database.folder)
     if kind and kind not in filesystem.LOCAL:
-        return WARNING, "unknown_file_system", {"type": kind}, "If several machines share it, set ENGRAM_DATA_DIR to a folder on a local disk."
+        return (
+            WARNING,
+            "unknown_file_system",
+            {"type": kind},
+            "If several machines share it, set ENGRAM_DATA_DIR to a folder on a local disk.",
+        )
     return OK, "local", {"type": kind}
 
 
 def _folders(tier, connection):
     findings = []
-    for row in connection.execute("SELECT id, project, directory FROM sessions WHERE directory <> '' AND project <> '' ORDER BY started_at DESC LIMIT ?",
-                                  (MOST_FOLDERS,)):
+    for row in connection.execute(
+        "SELECT id, project, directory FROM sessions WHERE directory <> '' AND project <> '' ORDER BY started_at DESC LIMIT ?",
+        (MOST_FOLDERS,),
+    ):
         if not os.path.isdir(row["directory"]):
             continue
         with suppress(EngramError):
             found = detection.detect(row["directory"], common=tier.common_folders, children=False)
-            if found.source in ("config", "git_remote", "git_root") and projects.follow(connection, found.project) != row["project"] \
-                    and not _bound(connection, found, row["project"]):
+            if (
+                found.source in ("config", "git_remote", "git_root")
+                and projects.follow(connection, found.project) != row["project"]
+                and not _bound(connection, found, row["project"])
+            ):
                 findings.append(f"{answers.one_line(row['id'])}: {row['project']}, but its folder is {found.project}")
     return _judged(findings, "folder_is_of_another_project", "Look whether these sessions were meant for the other project.")
 
@@ -104,28 +130,44 @@ def _bound(connection, found, project):
 
 
 def _manual(tier, connection):
-    findings = [f"{row['id']}: {row['project']}" for row in connection.execute("SELECT id, project FROM sessions WHERE id LIKE 'manual-save-%'")
-                if projects.follow(connection, names.canonical(row["id"][12:])) != row["project"]]
+    findings = [
+        f"{row['id']}: {row['project']}"
+        for row in connection.execute("SELECT id, project FROM sessions WHERE id LIKE 'manual-save-%'")
+        if projects.follow(connection, names.canonical(row["id"][12:])) != row["project"]
+    ]
     return _judged(findings, "name_says_another_project", "Look whether their rows were meant for the project of the name.")
 
 
 def _active(tier, connection):
-    rows = connection.execute("SELECT project, directory, count(*) AS number FROM sessions WHERE ended_at IS NULL AND runtime_lease_expires_at > ? "
-                              "GROUP BY project, directory HAVING number > 1", (stamps.write(tier.clock()),)).fetchall()
+    rows = connection.execute(
+        "SELECT project, directory, count(*) AS number FROM sessions WHERE ended_at IS NULL AND runtime_lease_expires_at > ? "
+        "GROUP BY project, directory HAVING number > 1",
+        (stamps.write(tier.clock()),),
+    ).fetchall()
     return OK, "each_process_has_its_own_session", {"folders_with_several": len(rows)}
 
 
 def _orphans(tier, connection):
-    findings = [f"#{row[0]}: session {answers.one_line(row[1])}" for row in connection.execute(
-        "SELECT o.id, o.session_id FROM observations o LEFT JOIN sessions s ON s.id = o.session_id WHERE s.id IS NULL LIMIT ?", (MOST_FINDINGS,))]
+    findings = [
+        f"#{row[0]}: session {answers.one_line(row[1])}"
+        for row in connection.execute(
+            "SELECT o.id, o.session_id FROM observations o LEFT JOIN sessions s ON s.id = o.session_id WHERE s.id IS NULL LIMIT ?",
+            (MOST_FINDINGS,),
+        )
+    ]
     return _judged(findings, "session_missing", "Export and import: the import makes the missing sessions.")
 
 
 def _pending(tier, connection):
-    findings = [row[0] for row in connection.execute(
-        "SELECT r.sync_id FROM relations r LEFT JOIN observations a ON a.sync_id = r.source_id LEFT JOIN observations b ON b.sync_id = r.target_id "
-        "WHERE r.judgment_status = 'pending' AND (a.id IS NULL OR b.id IS NULL OR a.deleted_at IS NOT NULL OR b.deleted_at IS NOT NULL) LIMIT ?",
-        (MOST_FINDINGS,))]
+    findings = [
+        row[0]
+        for row in connection.execute(
+            "SELECT r.sync_id FROM relations r LEFT JOIN observations a ON a.sync_id = r.source_id AND a.deleted_at IS NULL "
+            "LEFT JOIN observations b ON b.sync_id = r.target_id AND b.deleted_at IS NULL "
+            "WHERE r.judgment_status = 'pending' AND (a.id IS NULL OR b.id IS NULL) LIMIT ?",
+            (MOST_FINDINGS,),
+        )
+    ]
     return _judged(findings, "end_is_deleted", "Judge them not_conflict, or leave them: they are not shown for deleted rows.")
 
 
@@ -160,9 +202,17 @@ def _lock(tier):
 
 
 CHECKS = {
-    "database_integrity": _integrity, "term_index": _index, "file_system": _file_system,
-    "session_project_directory_mismatch": _folders, "manual_session_name_project_mismatch": _manual,
-    "ambiguous_active_runtime_sessions": _active, "sync_mutation_required_fields": _no_sync, "orphaned_observation_session": _orphans,
-    "orphaned_pending_relations": _pending, "unowned_session_project": _unowned, "invalid_session_identity": _identities,
-    "sync_target_closed_space": _no_sync, "sqlite_lock_contention": None,
+    "database_integrity": _integrity,
+    "term_index": _index,
+    "file_system": _file_system,
+    "session_project_directory_mismatch": _folders,
+    "manual_session_name_project_mismatch": _manual,
+    "ambiguous_active_runtime_sessions": _active,
+    "sync_mutation_required_fields": _no_sync,
+    "orphaned_observation_session": _orphans,
+    "orphaned_pending_relations": _pending,
+    "unowned_session_project": _unowned,
+    "invalid_session_identity": _identities,
+    "sync_target_closed_space": _no_sync,
+    "sqlite_lock_contention": None,
 }

@@ -2,6 +2,7 @@
 
 Runs inside the caller's transaction. Knows the lines that `answers` writes; must not know tools.
 """
+
 from __future__ import annotations
 
 import re
@@ -25,8 +26,12 @@ def unwrap(connection, content):
             rest.append(quoted.sub("", line))
         elif not mine.match(line):
             rest.append(line)
-    rows = [row for id in dict.fromkeys(ids[:100]) if id < 1 << 63
-            for row in connection.execute("SELECT * FROM observations WHERE id = ? AND deleted_at IS NULL", (id,))]
+    rows = [
+        row
+        for id in dict.fromkeys(ids[:100])
+        if id < 1 << 63
+        for row in connection.execute("SELECT * FROM observations WHERE id = ? AND deleted_at IS NULL", (id,))
+    ]
     if not rows:
         return content, None  # somebody's text that happens to look like ours
     known = [" ".join(answers.visible(f"{row['title']}\n{row['content']}").split()) for row in rows]
@@ -39,9 +44,13 @@ def unwrap(connection, content):
 def _forms():
     if not _OURS:
         _OURS.append(re.compile(r"^\s{0,4}(?:\d{1,3}\. |Memory |- )?#(\d{1,18}) \[[^\]\n]{1,200}\] .*$", re.M))
-        _OURS.append(re.compile(
-            r"\s*(?:\d{4}-\d\d-\d\d \d\d:\d\d UTC \| .*|(?:supersedes|superseded_by|conflicts): #\S+ \(.*\)|conflict: contested by .*"
-            r"|Project: .* \(\w+\)|Warning: .*|[\d,]+ memor(?:y|ies)\b.*|=== (?:content|end) [0-9a-f]{8} ===|"
-            + "|".join(re.escape(line) for line in (answers.LABEL, answers.FOOTER)) + r")\s*$"))
+        _OURS.append(
+            re.compile(
+                r"\s*(?:\d{4}-\d\d-\d\d \d\d:\d\d UTC \| .*|(?:supersedes|superseded_by|conflicts): #\S+ \(.*\)|conflict: contested by .*"
+                r"|Project: .* \(\w+\)|Warning: .*|[\d,]+ memor(?:y|ies)\b.*|=== (?:content|end) [0-9a-f]{8} ===|"
+                + "|".join(re.escape(line) for line in (answers.LABEL, answers.FOOTER))
+                + r")\s*$"
+            )
+        )
         _OURS.append(re.compile(r"\s{0,4}> "))
     return _OURS

@@ -3,17 +3,50 @@
 Must not know the database. SQLite's write-ahead log needs shared memory between its users, which network
 file systems don't have: rows of different generations get mixed until the file is no database any more.
 """
+
 from __future__ import annotations
 
 import os
 
-NETWORK = frozenset(("nfs", "nfs3", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "smbnetfs", "afs", "afpfs", "ncpfs", "webdav",
-                     "davfs", "fuse.davfs"))
-LOCAL = frozenset((
-    "apfs", "bcachefs", "btrfs", "ecryptfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "fuse.fuse-overlayfs", "hfs",
-    "jfs", "msdos", "ntfs", "ntfs3", "overlay", "overlayfs", "ramfs", "reiserfs", "rootfs", "squashfs", "tmpfs", "ufs", "vfat",
-    "xfs", "zfs", "aufs", "shiftfs", "erofs", "iso9660", "devtmpfs",
-))
+NETWORK = frozenset(
+    ("nfs", "nfs3", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "smbnetfs", "afs", "afpfs", "ncpfs", "webdav", "davfs", "fuse.davfs")
+)
+LOCAL = frozenset(
+    (
+        "apfs",
+        "bcachefs",
+        "btrfs",
+        "ecryptfs",
+        "exfat",
+        "ext2",
+        "ext3",
+        "ext4",
+        "f2fs",
+        "fuseblk",
+        "fuse.fuse-overlayfs",
+        "hfs",
+        "jfs",
+        "msdos",
+        "ntfs",
+        "ntfs3",
+        "overlay",
+        "overlayfs",
+        "ramfs",
+        "reiserfs",
+        "rootfs",
+        "squashfs",
+        "tmpfs",
+        "ufs",
+        "vfat",
+        "xfs",
+        "zfs",
+        "aufs",
+        "shiftfs",
+        "erofs",
+        "iso9660",
+        "devtmpfs",
+    )
+)
 
 
 def kind(folder, *, table="/proc/self/mounts"):

@@ -3,6 +3,7 @@
 Reads and never writes beside what it reads; must not know our database. Returns `{sessions, observations, prompts, relations,
 revisions, aliases, deletions}`: lists of mappings with the columns of `schema`, missing members left out.
 """
+
 from __future__ import annotations
 
 import json
@@ -20,8 +21,14 @@ LARGEST = 1 << 30  # bytes of one document, also unpacked
 VERSIONS = ("0.1.0", "0.2.0")
 KINDS = ("sessions", "observations", "prompts", "relations", "revisions", "aliases")
 MAGIC = b"SQLite format 3\0"
-TABLES = {"sessions": "sessions", "observations": "observations", "user_prompts": "prompts", "prompts": "prompts",
-          "memory_relations": "relations", "relations": "relations"}
+TABLES = {
+    "sessions": "sessions",
+    "observations": "observations",
+    "user_prompts": "prompts",
+    "prompts": "prompts",
+    "memory_relations": "relations",
+    "relations": "relations",
+}
 NAMES = {"relation": "relations", "observation": "observations", "prompt": "prompts", "session": "sessions"}
 
 
@@ -170,7 +177,9 @@ def _opened(path, scratch):
                 break
         connection = sqlite3.connect(source, isolation_level=None)
     else:
-        name = "".join(chr(byte) if byte < 128 and chr(byte) not in "%?#" else f"%{byte:02X}" for byte in os.fsencode(os.path.abspath(source)))
+        name = "".join(
+            chr(byte) if byte < 128 and chr(byte) not in "%?#" else f"%{byte:02X}" for byte in os.fsencode(os.path.abspath(source))
+        )
         connection = sqlite3.connect(f"file:{name}?mode=ro&immutable=1", uri=True, isolation_level=None)
     connection.row_factory = sqlite3.Row
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -188,11 +197,19 @@ def _tables(connection):
     made = {kind: [] for kind in (*KINDS, "deletions")}
     for table, kind in TABLES.items():
         if table in present:
-            made[kind] += [_values(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY rowid" if _has_rowid(connection, table)
-                                                                      else f"SELECT * FROM {table}")]
+            made[kind] += [
+                _values(row)
+                for row in connection.execute(
+                    f"SELECT * FROM {table} ORDER BY rowid" if _has_rowid(connection, table) else f"SELECT * FROM {table}"
+                )
+            ]
     if "revisions" in present:  # one of ours
-        made["revisions"] = [_values(row) for row in connection.execute(
-            "SELECT o.sync_id AS observation_sync_id, r.* FROM revisions r JOIN observations o ON o.id = r.observation_id")]
+        made["revisions"] = [
+            _values(row)
+            for row in connection.execute(
+                "SELECT o.sync_id AS observation_sync_id, r.* FROM revisions r JOIN observations o ON o.id = r.observation_id"
+            )
+        ]
         made["aliases"] = [_values(row) for row in connection.execute("SELECT * FROM aliases")]
     relations = {row.get("id"): row.get("sync_id") for row in made["relations"]}
     for row in made["relations"]:
@@ -211,5 +228,8 @@ def _has_rowid(connection, table):
 
 def _values(row):
     # very old files keep some texts as blobs
-    return {name: value.decode("utf-8", "replace") if isinstance(value, bytes) and name != "embedding" else value
-            for name, value in zip(row.keys(), row) if value is not None and name != "embedding"}
+    return {
+        name: value.decode("utf-8", "replace") if isinstance(value, bytes) and name != "embedding" else value
+        for name, value in zip(row.keys(), row)
+        if value is not None and name != "embedding"
+    }

@@ -3,6 +3,7 @@
 Must not know projects. Linked worktrees share one common folder (case PJ-01), a submodule belongs to the
 repository around it (case PJ-02), so that neither splits a project.
 """
+
 from __future__ import annotations
 
 import os
@@ -85,8 +86,11 @@ def _folders(root):
 def _is_submodule(git):
     # <…>/.git/modules/<name>, also below a linked worktree's own folder
     parts = git.replace("\\", "/").split("/")
-    return "modules" in parts and ".git" in parts[:parts.index("modules")] or (
-        "modules" in parts and any(os.path.isfile("/".join(parts[:n]) + "/HEAD") for n, part in enumerate(parts) if part == "modules"))
+    return (
+        "modules" in parts
+        and ".git" in parts[: parts.index("modules")]
+        or ("modules" in parts and any(os.path.isfile("/".join(parts[:n]) + "/HEAD") for n, part in enumerate(parts) if part == "modules"))
+    )
 
 
 def _origin(path):

@@ -3,6 +3,7 @@
 Must not know ranking. Terms come from `engram.text`, the tokeniser of recall; each is written so that FTS5's splitter
 takes it whole. A query is made of quoted terms only, so no text can be an operator (case QS-01).
 """
+
 from __future__ import annotations
 
 from engram import text
@@ -46,8 +47,10 @@ def facet(name, value):
 def add(connection, row):
     """Index an observation row (a mapping with its columns)."""
     facets = " ".join(_facet(name, row[name]) for name in ("project", "scope", "type"))
-    connection.execute("INSERT INTO terms (rowid, title, content, topic, facets) VALUES (?, ?, ?, ?, ?)",
-                       (row["id"], stored(row["title"]), stored(row["content"]), stored(row["topic_key"] or ""), facets))
+    connection.execute(
+        "INSERT INTO terms (rowid, title, content, topic, facets) VALUES (?, ?, ?, ?, ?)",
+        (row["id"], stored(row["title"]), stored(row["content"]), stored(row["topic_key"] or ""), facets),
+    )
 
 
 def remove(connection, id):
@@ -81,8 +84,9 @@ def rebuild(connection):
     connection.execute("DELETE FROM terms")
     for row in connection.execute("SELECT * FROM observations WHERE deleted_at IS NULL").fetchall():
         add(connection, row)
-    connection.execute("INSERT INTO settings VALUES ('terms', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                       (schema.TERMS_VERSION,))
+    connection.execute(
+        "INSERT INTO settings VALUES ('terms', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (schema.TERMS_VERSION,)
+    )
 
 
 def _facet(name, value):

@@ -1,4 +1,5 @@
 """The limits of the session tier in one place (mem-tools.md 2.6, session.md). Beyond one a call is refused, never cut."""
+
 from __future__ import annotations
 
 CONTENT = 50_000  # characters of an observation, a prompt or a summary

@@ -3,6 +3,7 @@
 Pure; must not know folders or the database. Canonical is lower case, trimmed, with runs of `-` or of `_`
 made one; `-` and `_` stay different (mem-tools.md 2.1).
 """
+
 from __future__ import annotations
 
 import re
@@ -37,7 +38,7 @@ def spoken(name, *, argument="project"):
 def from_folder(name):
     """Return a project name for the name of a folder or repository, "" when nothing of it can be one."""
     made = canonical("".join("-" if char in "/\\" or not char.isprintable() else char for char in name))
-    return made[:limits.NAME] if made.strip(".-_ ") else ""
+    return made[: limits.NAME] if made.strip(".-_ ") else ""
 
 
 def same_but_for_separators(one, other):

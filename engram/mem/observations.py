@@ -3,6 +3,7 @@
 Runs inside the caller's transaction and keeps the term index in step. Must not know projects, sessions or tools: it is
 told them. Texts come in clean (`privacy`).
 """
+
 from __future__ import annotations
 
 import os
@@ -22,8 +23,24 @@ def insert(connection, now, *, session_id, type, title, content, project, scope,
     id = connection.execute(
         "INSERT INTO observations (sync_id, session_id, type, title, content, tool_name, project, scope, topic_key, normalized_hash, "
         "last_seen_at, review_after, prompt_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (new_id("obs"), session_id, type, title, content, tool_name, project, scope, topic_key, content_hash(content),
-         stamp, review, prompt_id, stamp, stamp)).lastrowid
+        (
+            new_id("obs"),
+            session_id,
+            type,
+            title,
+            content,
+            tool_name,
+            project,
+            scope,
+            topic_key,
+            content_hash(content),
+            stamp,
+            review,
+            prompt_id,
+            stamp,
+            stamp,
+        ),
+    ).lastrowid
     row = get(connection, id)
     index.add(connection, row)
     return row
@@ -33,7 +50,8 @@ def same_topic(connection, topic_key, project, scope):
     """Return the newest live row of a topic, or None; a topic is one per project and scope (case DB-07)."""
     return connection.execute(
         "SELECT * FROM observations WHERE topic_key = ? AND project = ? AND scope = ? AND deleted_at IS NULL ORDER BY id DESC LIMIT 1",
-        (topic_key, project, scope)).fetchone()
+        (topic_key, project, scope),
+    ).fetchone()
 
 
 def same_text(connection, now, content, title, type, project, scope):
@@ -41,14 +59,16 @@ def same_text(connection, now, content, title, type, project, scope):
     return connection.execute(
         "SELECT * FROM observations WHERE normalized_hash = ? AND project = ? AND scope = ? AND type = ? AND title = ? "
         "AND deleted_at IS NULL AND created_at >= ? ORDER BY id DESC LIMIT 1",
-        (content_hash(content), project, scope, type, title, stamps.write(now - limits.DEDUPE_SECONDS))).fetchone()
+        (content_hash(content), project, scope, type, title, stamps.write(now - limits.DEDUPE_SECONDS)),
+    ).fetchone()
 
 
 def seen_again(connection, now, id):
     """Count one more sighting of a row and return it."""
     stamp = stamps.write(now)
-    connection.execute("UPDATE observations SET duplicate_count = duplicate_count + 1, last_seen_at = ?, updated_at = ? WHERE id = ?",
-                       (stamp, stamp, id))
+    connection.execute(
+        "UPDATE observations SET duplicate_count = duplicate_count + 1, last_seen_at = ?, updated_at = ? WHERE id = ?", (stamp, stamp, id)
+    )
     return get(connection, id)
 
 
@@ -56,12 +76,20 @@ def revise(connection, now, old, **changes):
     """Change columns of a row, keep what it said before, and return it; `revision_count` goes up."""
     stamp = stamps.write(now)
     if any(old[name] != changes.get(name, old[name]) for name in ("type", "title", "content")):
-        connection.execute("INSERT OR REPLACE INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                           (old["id"], old["revision_count"], old["session_id"], old["type"], old["title"], old["content"],
-                            old["updated_at"], stamp))
-    changes = {**changes, "normalized_hash": content_hash(changes.get("content", old["content"])),
-               "revision_count": old["revision_count"] + 1, "last_seen_at": stamp, "updated_at": stamp}
-    connection.execute(f"UPDATE observations SET {', '.join(f'{name} = ?' for name in changes)} WHERE id = ?", (*changes.values(), old["id"]))
+        connection.execute(
+            "INSERT OR REPLACE INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (old["id"], old["revision_count"], old["session_id"], old["type"], old["title"], old["content"], old["updated_at"], stamp),
+        )
+    changes = {
+        **changes,
+        "normalized_hash": content_hash(changes.get("content", old["content"])),
+        "revision_count": old["revision_count"] + 1,
+        "last_seen_at": stamp,
+        "updated_at": stamp,
+    }
+    connection.execute(
+        f"UPDATE observations SET {', '.join(f'{name} = ?' for name in changes)} WHERE id = ?", (*changes.values(), old["id"])
+    )
     row = get(connection, old["id"])
     index.put(connection, row)
     return row
@@ -86,11 +114,15 @@ def delete(connection, now, id, *, hard=False):
     """Delete a row: marked, or with `hard` gone for good with its revisions; relations to it become orphaned then."""
     row = get(connection, id, deleted=hard)
     if hard:
-        connection.execute("UPDATE relations SET judgment_status = 'orphaned', updated_at = ? WHERE source_id = ? OR target_id = ?",
-                           (stamps.write(now), row["sync_id"], row["sync_id"]))
+        connection.execute(
+            "UPDATE relations SET judgment_status = 'orphaned', updated_at = ? WHERE source_id = ? OR target_id = ?",
+            (stamps.write(now), row["sync_id"], row["sync_id"]),
+        )
         connection.execute("DELETE FROM observations WHERE id = ?", (id,))
     else:
-        connection.execute("UPDATE observations SET deleted_at = ?, updated_at = ? WHERE id = ?", (stamps.write(now), stamps.write(now), id))
+        connection.execute(
+            "UPDATE observations SET deleted_at = ?, updated_at = ? WHERE id = ?", (stamps.write(now), stamps.write(now), id)
+        )
     index.remove(connection, id)
     return row
 

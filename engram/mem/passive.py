@@ -2,6 +2,7 @@
 
 Pure; must not know rows (mem-tools.md 2.10).
 """
+
 from __future__ import annotations
 
 import re
@@ -20,7 +21,7 @@ def items(text):
         if not heading.fullmatch(line):
             continue
         section = []
-        for below in lines[at + 1:]:
+        for below in lines[at + 1 :]:
             if re.match(r"#{1,3}\s", below):
                 break
             section.append(below)

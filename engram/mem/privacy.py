@@ -3,6 +3,7 @@
 Pure; must not know rows. Every text of every write path goes through `clean`, and so does a query, so that what was
 stored redacted is still found. Cleaning twice changes nothing more.
 """
+
 from __future__ import annotations
 
 import re
@@ -45,7 +46,7 @@ def without_private(text):
                     start = tag.end()
         else:
             if not depth:
-                out += [text[start:tag.start()], MARK]
+                out += [text[start : tag.start()], MARK]
                 count += 1
             depth += 1
     if not depth:

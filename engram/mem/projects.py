@@ -4,6 +4,7 @@ The precedence is one function each for reads and writes, and `mem_current_proje
 PJ-08). Must not know tools or rows beyond their project. A parent of several repositories is an error that lists them all
 and takes a choice, once confirmed by a token, for the rest of the process (case PJ-05).
 """
+
 from __future__ import annotations
 
 import os
@@ -38,8 +39,12 @@ def for_writing(tier, connection, *, project="", session_id="", reason="", token
     found = _from_folders(tier, connection, directory)
     if found.name:
         return found
-    raise Refusal("project_required", f"no project is known here. {' '.join(found.warnings)}",
-                  hint="Pass `project`, or start the server in a project folder or with --project.", **origin(found))
+    raise Refusal(
+        "project_required",
+        f"no project is known here. {' '.join(found.warnings)}",
+        hint="Pass `project`, or start the server in a project folder or with --project.",
+        **origin(found),
+    )
 
 
 def for_reading(tier, connection, *, project=""):
@@ -63,6 +68,11 @@ def current(tier, connection):
         available = error.data.get("available_projects") or known(connection)
         return Resolved("", source, error.data.get("project_path", ""), (error.message,)), available, error
     return found, known(connection), None
+
+
+def stored(row):
+    """Return the Resolved that names the project of a row."""
+    return Resolved(row["project"], "stored_project", "")
 
 
 def folder_of(tier, connection):
@@ -97,9 +107,11 @@ def origin(found):
 def bind(connection, found):
     """Remember the label of a repository with its first write, so that a renamed remote doesn't split the project."""
     if found.git_dir and found.source in ("git_remote", "git_root", "git_child", "client_roots"):
-        connection.execute("INSERT INTO bindings VALUES (?, ?, ?) ON CONFLICT (git_dir) DO UPDATE SET identity = excluded.identity, "
-                           "project = excluded.project WHERE identity <> excluded.identity",
-                           (found.git_dir, gitdir.identity(found.git_dir), found.name))
+        connection.execute(
+            "INSERT INTO bindings VALUES (?, ?, ?) ON CONFLICT (git_dir) DO UPDATE SET identity = excluded.identity, "
+            "project = excluded.project WHERE identity <> excluded.identity",
+            (found.git_dir, gitdir.identity(found.git_dir), found.name),
+        )
 
 
 def check_name(tier, connection, project):
@@ -112,22 +124,34 @@ def _session(connection, session_id):
         return None
     row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
     if row is None:
-        raise Refusal("unknown_session", f"the session `{session_id}` is not registered.",
-                      hint="Leave session_id out (the save goes to this process's session), or call mem_session_start first.",
-                      invalid_session_id=session_id, retry_without_session_id=True)
+        raise Refusal(
+            "unknown_session",
+            f"the session `{session_id}` is not registered.",
+            hint="Leave session_id out (the save goes to this process's session), or call mem_session_start first.",
+            invalid_session_id=session_id,
+            retry_without_session_id=True,
+        )
     return row
 
 
 def _of_session(connection, session):
     if session["project"]:
         return Resolved(follow(connection, session["project"]), "session", session["directory"])
-    owners = [row[0] for row in connection.execute(
-        "SELECT DISTINCT project FROM observations WHERE session_id = ? AND project <> '' ORDER BY 1", (session["id"],))]
+    owners = [
+        row[0]
+        for row in connection.execute(
+            "SELECT DISTINCT project FROM observations WHERE session_id = ? AND project <> '' ORDER BY 1", (session["id"],)
+        )
+    ]
     if len(owners) == 1:
         return Resolved(owners[0], "session", session["directory"])
-    raise Refusal("session_project_ownership_ambiguous",
-                  f"the session `{session['id']}` has no project of its own" + (f", and its rows belong to {', '.join(owners)}." if owners else "."),
-                  hint="Pass `project`.", available_projects=owners or known(connection), session_id=session["id"])
+    raise Refusal(
+        "session_project_ownership_ambiguous",
+        f"the session `{session['id']}` has no project of its own" + (f", and its rows belong to {', '.join(owners)}." if owners else "."),
+        hint="Pass `project`.",
+        available_projects=owners or known(connection),
+        session_id=session["id"],
+    )
 
 
 def _own_session(tier, connection):
@@ -141,23 +165,36 @@ def _own_session(tier, connection):
 def _spoken(tier, connection, project, session):
     name = follow(connection, names.spoken(project))
     if session is not None and session["project"] and follow(connection, session["project"]) != name:
-        raise Refusal("session_project_mismatch", f"the session `{session['id']}` belongs to {session['project']}, not to {name}.",
-                      hint="Leave `project` out, or use a session of that project.", session_id=session["id"],
-                      session_project=session["project"], **origin(Resolved(name, "explicit_override", "")))
+        raise Refusal(
+            "session_project_mismatch",
+            f"the session `{session['id']}` belongs to {session['project']}, not to {name}.",
+            hint="Leave `project` out, or use a session of that project.",
+            session_id=session["id"],
+            session_project=session["project"],
+            **origin(Resolved(name, "explicit_override", "")),
+        )
     if is_known(connection, name):
         if project.strip().lower() != names.canonical(project):
-            raise Refusal("project_name_collision", f"`{project.strip()}` is too near to the project {name}.",
-                          hint=f"Pass `{name}` if you mean that one.", available_projects=[name])
+            raise Refusal(
+                "project_name_collision",
+                f"`{project.strip()}` is too near to the project {name}.",
+                hint=f"Pass `{name}` if you mean that one.",
+                available_projects=[name],
+            )
         return Resolved(name, "explicit_override", "")
     backing = _backing(tier, connection)
     if name in backing:
         return Resolved(name, "explicit_override", backing[name])
     available = known(connection)
     near = names.similar(name, available)
-    raise Refusal("unknown_project", f"there is no project {name}." + (f" Similar: {', '.join(near)}." if near else ""),
-                  hint="A new project is named by its folder, by .engram/config.json, --project or ENGRAM_PROJECT.",
-                  available_projects=sorted({*available, *backing}), similar_projects=near,
-                  **origin(Resolved(name, "explicit_override", "")))
+    raise Refusal(
+        "unknown_project",
+        f"there is no project {name}." + (f" Similar: {', '.join(near)}." if near else ""),
+        hint="A new project is named by its folder, by .engram/config.json, --project or ENGRAM_PROJECT.",
+        available_projects=sorted({*available, *backing}),
+        similar_projects=near,
+        **origin(Resolved(name, "explicit_override", "")),
+    )
 
 
 def _backing(tier, connection):
@@ -207,32 +244,53 @@ def _ambiguous(tier, found):
     key = tuple(sorted(found.candidates.values()))
     tier.tokens[sha256(token.encode())] = (tier.clock() + limits.TOKEN_SECONDS, key, dict(found.candidates))
     listed = "\n".join(f"- {name} ({path})" for name, path in found.candidates.items())
-    return Refusal("ambiguous_project", f"{found.path} holds {len(found.candidates)} projects; nothing was done. Ask the user which one is meant:\n{listed}",
-                   hint=f"Then call again with project=<name>, project_choice_reason=\"{CHOSEN}\" and recovery_token=\"{token}\" "
-                        f"(good once, for {limits.TOKEN_SECONDS} s); the choice stays for this session.",
-                   available_projects=list(found.candidates), candidates=[{"project": name, "path": path} for name, path in found.candidates.items()],
-                   recovery_token=token, token_ttl_seconds=limits.TOKEN_SECONDS,
-                   project="", project_source="ambiguous", project_path=found.path)
+    return Refusal(
+        "ambiguous_project",
+        f"{found.path} holds {len(found.candidates)} projects; nothing was done. Ask the user which one is meant:\n{listed}",
+        hint=f'Then call again with project=<name>, project_choice_reason="{CHOSEN}" and recovery_token="{token}" '
+        f"(good once, for {limits.TOKEN_SECONDS} s); the choice stays for this session.",
+        available_projects=list(found.candidates),
+        candidates=[{"project": name, "path": path} for name, path in found.candidates.items()],
+        recovery_token=token,
+        token_ttl_seconds=limits.TOKEN_SECONDS,
+        project="",
+        project_source="ambiguous",
+        project_path=found.path,
+    )
 
 
 def _chosen(tier, connection, project, session, reason, token):
     if reason and reason != CHOSEN:
-        raise Refusal("invalid_argument", f"`project_choice_reason` is not \"{CHOSEN}\".", argument="project_choice_reason")
+        raise Refusal("invalid_argument", f'`project_choice_reason` is not "{CHOSEN}".', argument="project_choice_reason")
     if not token:
-        raise Refusal("missing_recovery_token", "a choice among several projects needs the `recovery_token` of the error that listed them.",
-                      hint="Call without project_choice_reason to get one.")
+        raise Refusal(
+            "missing_recovery_token",
+            "a choice among several projects needs the `recovery_token` of the error that listed them.",
+            hint="Call without project_choice_reason to get one.",
+        )
     if not reason:
-        raise Refusal("invalid_argument", f"a `recovery_token` goes with project_choice_reason=\"{CHOSEN}\".", argument="project_choice_reason")
+        raise Refusal(
+            "invalid_argument", f'a `recovery_token` goes with project_choice_reason="{CHOSEN}".', argument="project_choice_reason"
+        )
     expires, key, candidates = tier.tokens.get(sha256(token.encode("utf-8", "surrogatepass")), (0, (), {}))
     if expires < tier.clock():
-        raise Refusal("invalid_recovery_token", "this `recovery_token` was never given out, is used up, or is older than "
-                      f"{limits.TOKEN_SECONDS} s.", hint="Call without it to get a new one.")
+        raise Refusal(
+            "invalid_recovery_token",
+            f"this `recovery_token` was never given out, is used up, or is older than {limits.TOKEN_SECONDS} s.",
+            hint="Call without it to get a new one.",
+        )
     name = names.spoken(project) if project else ""
     if name not in candidates:
-        raise Refusal("invalid_project_choice", f"`project` is none of the choices: {', '.join(candidates)}.", available_projects=list(candidates))
+        raise Refusal(
+            "invalid_project_choice", f"`project` is none of the choices: {', '.join(candidates)}.", available_projects=list(candidates)
+        )
     if session is not None and session["project"] and follow(connection, session["project"]) != name:
-        raise Refusal("session_project_mismatch", f"the session `{session['id']}` belongs to {session['project']}, not to {name}.",
-                      session_id=session["id"], session_project=session["project"])
+        raise Refusal(
+            "session_project_mismatch",
+            f"the session `{session['id']}` belongs to {session['project']}, not to {name}.",
+            session_id=session["id"],
+            session_project=session["project"],
+        )
     del tier.tokens[sha256(token.encode("utf-8", "surrogatepass"))]
     tier.choices[key] = name
     return Resolved(follow(connection, name), CHOSEN, candidates[name], (), detection.git_dir(candidates[name]))

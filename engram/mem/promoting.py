@@ -2,6 +2,7 @@
 
 Goes through the one proposal path and writes nothing itself; must not know terminals or MCP.
 """
+
 from __future__ import annotations
 
 from engram import propose
@@ -10,15 +11,24 @@ from engram.mem.refusals import Refusal
 
 PREFIX = "mem:"
 TYPES = {
-    "decision": "knowledge", "architecture": "knowledge", "discovery": "knowledge", "bugfix": "knowledge", "config": "knowledge",
-    "learning": "knowledge", "passive": "knowledge", "session_summary": "knowledge",
-    "convention": "rule", "preference": "rule", "policy": "rule", "guideline": "rule",
+    "decision": "knowledge",
+    "architecture": "knowledge",
+    "discovery": "knowledge",
+    "bugfix": "knowledge",
+    "config": "knowledge",
+    "learning": "knowledge",
+    "passive": "knowledge",
+    "session_summary": "knowledge",
+    "convention": "rule",
+    "preference": "rule",
+    "policy": "rule",
+    "guideline": "rule",
 }
 
 
 def observation_id(word):
     """Return the number in `mem:12`, or None when `word` doesn't name an observation."""
-    digits = word[len(PREFIX):] if word.startswith(PREFIX) else ""
+    digits = word[len(PREFIX) :] if word.startswith(PREFIX) else ""
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 

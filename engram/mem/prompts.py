@@ -2,6 +2,7 @@
 
 Runs inside the caller's transaction; must not know tools.
 """
+
 from __future__ import annotations
 
 from engram.mem import observations, stamps
@@ -13,8 +14,10 @@ def save(connection, now, *, session_id, content, project):
     if last is not None and last["content"] == content and last["project"] == project:
         return last, False
     sync_id = observations.new_id("prompt")
-    connection.execute("INSERT INTO prompts (sync_id, session_id, content, project, created_at) VALUES (?, ?, ?, ?, ?)",
-                       (sync_id, session_id, content, project, stamps.write(now)))
+    connection.execute(
+        "INSERT INTO prompts (sync_id, session_id, content, project, created_at) VALUES (?, ?, ?, ?, ?)",
+        (sync_id, session_id, content, project, stamps.write(now)),
+    )
     return find(connection, sync_id), True
 
 
@@ -25,4 +28,6 @@ def find(connection, sync_id):
 
 def recent(connection, project, count):
     """Return the newest prompts of a project."""
-    return connection.execute("SELECT * FROM prompts WHERE project = ? ORDER BY created_at DESC, id DESC LIMIT ?", (project, count)).fetchall()
+    return connection.execute(
+        "SELECT * FROM prompts WHERE project = ? ORDER BY created_at DESC, id DESC LIMIT ?", (project, count)
+    ).fetchall()

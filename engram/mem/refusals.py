@@ -3,14 +3,23 @@
 Knows nothing else. A refusal changes nothing: it is raised before the first write, or inside the
 transaction that is then rolled back.
 """
+
 from __future__ import annotations
 
 from engram.errors import EngramError
 
-USAGE = frozenset((
-    "missing_argument", "invalid_argument", "limit_exceeded", "invalid_project", "invalid_project_choice",
-    "missing_recovery_token", "invalid_recovery_token", "project_required",
-))
+USAGE = frozenset(
+    (
+        "missing_argument",
+        "invalid_argument",
+        "limit_exceeded",
+        "invalid_project",
+        "invalid_project_choice",
+        "missing_recovery_token",
+        "invalid_recovery_token",
+        "project_required",
+    )
+)
 
 
 class Refusal(EngramError):
@@ -29,5 +38,10 @@ def not_found(what, id):
 
 def too_long(what, length, limit, unit="characters"):
     """Return the refusal for a text beyond its limit; nothing is cut (session.md)."""
-    return Refusal("limit_exceeded", f"{what} has {length:,} {unit}; the limit is {limit:,}. Nothing was saved.",
-                   hint="Split it, or keep the part that matters.", limit=limit, length=length)
+    return Refusal(
+        "limit_exceeded",
+        f"{what} has {length:,} {unit}; the limit is {limit:,}. Nothing was saved.",
+        hint="Split it, or keep the part that matters.",
+        limit=limit,
+        length=length,
+    )

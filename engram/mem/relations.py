@@ -3,6 +3,7 @@
 Runs inside the caller's transaction; must not know tools. Verbs, statuses and the prefixes of the lines are those that
 hosts know (mem-tools.md 1.4, 2.12).
 """
+
 from __future__ import annotations
 
 from engram.mem import limits, observations, searching, stamps
@@ -28,8 +29,10 @@ def find_candidates(connection, now, row):
 
 def between(connection, one, other):
     """Return the relation rows of a pair, in either direction."""
-    return connection.execute("SELECT * FROM relations WHERE (source_id = ? AND target_id = ?) OR (source_id = ? AND target_id = ?) ORDER BY id",
-                              (one, other, other, one)).fetchall()
+    return connection.execute(
+        "SELECT * FROM relations WHERE (source_id = ? AND target_id = ?) OR (source_id = ? AND target_id = ?) ORDER BY id",
+        (one, other, other, one),
+    ).fetchall()
 
 
 def judge(connection, now, *, judgment_id, relation, reason=None, evidence=None, confidence=None, session_id=None):
@@ -42,9 +45,10 @@ def judge(connection, now, *, judgment_id, relation, reason=None, evidence=None,
     if len(projects) > 1:
         raise Refusal("project_mismatch", "the two observations belong to different projects.", projects=sorted(projects))
     connection.execute(
-        "UPDATE relations SET relation = ?, reason = ?, evidence = ?, confidence = ?, judgment_status = 'judged', marked_by_actor = 'agent', "
-        "marked_by_kind = 'agent', session_id = ?, updated_at = ? WHERE sync_id = ?",
-        (relation, reason, evidence, confidence, session_id, stamps.write(now), judgment_id))
+        "UPDATE relations SET relation = ?, reason = ?, evidence = ?, confidence = ?, judgment_status = 'judged', "
+        "marked_by_actor = 'agent', marked_by_kind = 'agent', session_id = ?, updated_at = ? WHERE sync_id = ?",
+        (relation, reason, evidence, confidence, session_id, stamps.write(now), judgment_id),
+    )
     return connection.execute("SELECT * FROM relations WHERE sync_id = ?", (judgment_id,)).fetchone()
 
 
@@ -54,13 +58,16 @@ def compare(connection, now, one, other, *, relation, confidence, reasoning, mod
     if one["id"] == other["id"]:
         raise Refusal("invalid_argument", "memory_id_a and memory_id_b are the same.", argument="memory_id_b")
     if one["project"] != other["project"]:
-        raise Refusal("project_mismatch", "the two observations belong to different projects.", projects=sorted((one["project"], other["project"])))
+        raise Refusal(
+            "project_mismatch", "the two observations belong to different projects.", projects=sorted((one["project"], other["project"]))
+        )
     pair = between(connection, one["sync_id"], other["sync_id"])
     sync_id = pair[0]["sync_id"] if pair else _add(connection, now, one["sync_id"], other["sync_id"])
     connection.execute(
         "UPDATE relations SET source_id = ?, target_id = ?, relation = ?, reason = ?, confidence = ?, judgment_status = 'judged', "
         "marked_by_actor = 'engram', marked_by_kind = 'system', marked_by_model = ?, updated_at = ? WHERE sync_id = ?",
-        (one["sync_id"], other["sync_id"], relation, reasoning, confidence, model, stamps.write(now), sync_id))
+        (one["sync_id"], other["sync_id"], relation, reasoning, confidence, model, stamps.write(now), sync_id),
+    )
     return connection.execute("SELECT * FROM relations WHERE sync_id = ?", (sync_id,)).fetchone()
 
 
@@ -75,13 +82,22 @@ def check(relation, confidence):
 def of(connection, sync_id):
     """Return {"as_source", "as_target"}: the relations of a row that still say something, with their other ends."""
     found = {"as_source": [], "as_target": []}
-    for row in connection.execute("SELECT * FROM relations WHERE (source_id = ? OR target_id = ?) AND judgment_status IN ('pending', 'judged') "
-                                  "AND relation <> 'not_conflict' ORDER BY id", (sync_id, sync_id)):
+    for row in connection.execute(
+        "SELECT * FROM relations WHERE (source_id = ? OR target_id = ?) AND judgment_status IN ('pending', 'judged') "
+        "AND relation <> 'not_conflict' ORDER BY id",
+        (sync_id, sync_id),
+    ):
         side, other = ("as_source", row["target_id"]) if row["source_id"] == sync_id else ("as_target", row["source_id"])
         end = _end(connection, other)
-        found[side].append({"sync_id": row["sync_id"], "relation": row["relation"], "judgment_status": row["judgment_status"],
-                            "id": end["id"] if end is not None else None,
-                            "title": end["title"] if end is not None and end["deleted_at"] is None else "deleted"})
+        found[side].append(
+            {
+                "sync_id": row["sync_id"],
+                "relation": row["relation"],
+                "judgment_status": row["judgment_status"],
+                "id": end["id"] if end is not None else None,
+                "title": end["title"] if end is not None and end["deleted_at"] is None else "deleted",
+            }
+        )
     return found
 
 
@@ -110,6 +126,8 @@ def _end(connection, sync_id):
 
 def _add(connection, now, source, target):
     sync_id, stamp = observations.new_id("rel"), stamps.write(now)
-    connection.execute("INSERT INTO relations (sync_id, source_id, target_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
-                       (sync_id, source, target, stamp, stamp))
+    connection.execute(
+        "INSERT INTO relations (sync_id, source_id, target_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+        (sync_id, source, target, stamp, stamp),
+    )
     return sync_id

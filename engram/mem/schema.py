@@ -4,6 +4,7 @@ Nothing but SQL and its version. Column names follow the databases that hosts al
 row looks the same everywhere; `revisions`, `aliases` and `bindings` are ours. `terms` holds texts that went through
 `engram.text.terms`; FTS5 only splits them at blanks again.
 """
+
 from __future__ import annotations
 
 APPLICATION = 0x456E6772  # "Engr"

@@ -3,6 +3,7 @@
 Reads inside the caller's transaction; must not know tools. Cost grows with what matches up to a cap, not with what is stored.
 Any text is a query. Rules: mem-tools.md 2.7, cases G, H and RK.
 """
+
 from __future__ import annotations
 
 import math
@@ -47,8 +48,9 @@ def search(connection, query, filters, *, any_word=False, limit=10, now=0.0):
 def newest(connection, filters, limit):
     """Return the newest live rows."""
     kept, values = where(filters)
-    return connection.execute(f"SELECT o.* FROM observations o WHERE o.deleted_at IS NULL{kept} ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
-                              (*values, limit)).fetchall()
+    return connection.execute(
+        f"SELECT o.* FROM observations o WHERE o.deleted_at IS NULL{kept} ORDER BY o.created_at DESC, o.id DESC LIMIT ?", (*values, limit)
+    ).fetchall()
 
 
 def fits(row, filters):
@@ -82,7 +84,7 @@ def _folded_join(word):
 
 def _separate(word):
     # characters that part words rather than join them: the term before is one word of several
-    return any(char in word.strip("()[]{}<>\"'.,;:!?") for char in "/:;,=&|@\\()[]{}<>\"")
+    return any(char in word.strip("()[]{}<>\"'.,;:!?") for char in '/:;,=&|@\\()[]{}<>"')
 
 
 def _expression(group):
@@ -118,8 +120,12 @@ def _candidates(connection, query, filters, any_word):
     if not chosen:
         return []
     holes = ",".join("?" * len(chosen))
-    rows = {row["id"]: row for row in connection.execute(f"SELECT * FROM observations WHERE id IN ({holes}) AND deleted_at IS NULL", chosen)}
-    stored = {row[0]: row[1:] for row in connection.execute(f"SELECT rowid, title, content, topic FROM terms WHERE rowid IN ({holes})", chosen)}
+    rows = {
+        row["id"]: row for row in connection.execute(f"SELECT * FROM observations WHERE id IN ({holes}) AND deleted_at IS NULL", chosen)
+    }
+    stored = {
+        row[0]: row[1:] for row in connection.execute(f"SELECT rowid, title, content, topic FROM terms WHERE rowid IN ({holes})", chosen)
+    }
     return [(rows[id], stored[id]) for id in chosen if id in rows and id in stored]
 
 
@@ -164,9 +170,12 @@ def _by_text(connection, words, filters, limit):
     if not words.strip():
         return []
     kept, values = where(filters)
-    rows = connection.execute("SELECT o.* FROM observations o WHERE o.deleted_at IS NULL" + kept
-                              + " AND (instr(lower(o.title), ?) OR instr(lower(o.content), ?)) ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
-                              (*values, words, words, limit)).fetchall()
+    rows = connection.execute(
+        "SELECT o.* FROM observations o WHERE o.deleted_at IS NULL"
+        + kept
+        + " AND (instr(lower(o.title), ?) OR instr(lower(o.content), ?)) ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
+        (*values, words, words, limit),
+    ).fetchall()
     return [(row, 1.0) for row in rows]
 
 

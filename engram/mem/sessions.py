@@ -3,6 +3,7 @@
 Ids are the caller's; a save without one goes to the session of this process (session.md), which is made on demand. Must not
 know tools. Functions run inside the caller's transaction.
 """
+
 from __future__ import annotations
 
 import os
@@ -30,8 +31,9 @@ def named(connection, session_id, project, directory, now):
     row = find(connection, session_id)
     if row is not None and not row["project"]:
         connection.execute("UPDATE sessions SET project = ? WHERE id = ?", (project, session_id))
-    connection.execute("UPDATE sessions SET runtime_lease_expires_at = ? WHERE id = ?",
-                       (stamps.write(now + limits.LEASE_SECONDS), session_id))
+    connection.execute(
+        "UPDATE sessions SET runtime_lease_expires_at = ? WHERE id = ?", (stamps.write(now + limits.LEASE_SECONDS), session_id)
+    )
     return session_id
 
 
@@ -40,7 +42,8 @@ def register(connection, id, project, directory, now):
     connection.execute(
         "INSERT INTO sessions (id, project, directory, started_at, runtime_lease_expires_at) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (id) DO UPDATE SET runtime_lease_expires_at = excluded.runtime_lease_expires_at",
-        (id, project, directory, stamps.write(now), stamps.write(now + limits.LEASE_SECONDS)))
+        (id, project, directory, stamps.write(now), stamps.write(now + limits.LEASE_SECONDS)),
+    )
 
 
 def find(connection, id):
@@ -65,10 +68,16 @@ def start(tier, connection, id, project, directory):
     row = find(connection, id)
     if row is not None:
         if row["ended_at"] is not None:
-            raise Refusal("session_already_ended", f"the session `{id}` ended at {row['ended_at']}.", hint="Start one with another id.", session_id=id)
+            raise Refusal(
+                "session_already_ended", f"the session `{id}` ended at {row['ended_at']}.", hint="Start one with another id.", session_id=id
+            )
         if row["project"] and project and row["project"] != project:
-            raise Refusal("session_project_mismatch", f"the session `{id}` belongs to {row['project']}, not to {project}.", session_id=id,
-                          session_project=row["project"])
+            raise Refusal(
+                "session_project_mismatch",
+                f"the session `{id}` belongs to {row['project']}, not to {project}.",
+                session_id=id,
+                session_project=row["project"],
+            )
     register(connection, id, project, directory, tier.clock())
     if row is not None and not row["project"]:
         connection.execute("UPDATE sessions SET project = ? WHERE id = ?", (project, id))
@@ -78,8 +87,10 @@ def start(tier, connection, id, project, directory):
 
 def end(tier, connection, id, summary):
     """End a session by id and return whether it was open; an unknown id is fine."""
-    done = connection.execute("UPDATE sessions SET ended_at = ?, summary = coalesce(?, summary) WHERE id = ? AND ended_at IS NULL",
-                              (stamps.write(tier.clock()), summary or None, id)).rowcount
+    done = connection.execute(
+        "UPDATE sessions SET ended_at = ?, summary = coalesce(?, summary) WHERE id = ? AND ended_at IS NULL",
+        (stamps.write(tier.clock()), summary or None, id),
+    ).rowcount
     if tier.session_id == id:
         tier.session_id = ""
     for project in [project for project, made in tier.made.items() if made == id]:
@@ -91,4 +102,6 @@ def recent(connection, project, count):
     """Return the newest sessions of a project, with the number of their live observations."""
     return connection.execute(
         "SELECT s.*, (SELECT count(*) FROM observations o WHERE o.session_id = s.id AND o.deleted_at IS NULL) AS observations "
-        "FROM sessions s WHERE s.project = ? ORDER BY s.started_at DESC, s.id DESC LIMIT ?", (project, count)).fetchall()
+        "FROM sessions s WHERE s.project = ? ORDER BY s.started_at DESC, s.id DESC LIMIT ?",
+        (project, count),
+    ).fetchall()

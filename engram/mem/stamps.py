@@ -3,6 +3,7 @@
 Pure; must not read a clock. Foreign files also have decimals, RFC 3339 and bare dates (mem-tools.md 2.13);
 a time without a zone is UTC (case TM-01).
 """
+
 from __future__ import annotations
 
 import time

@@ -2,6 +2,7 @@
 
 Holds state and nothing else; what is done with it is in the other modules. Must not know MCP or terminals.
 """
+
 from __future__ import annotations
 
 import os
@@ -26,13 +27,20 @@ class Tier:
         self.folder = os.path.abspath(folder or os.getcwd())
         self.clock = clock
         self.started = clock()
-        self.override = "" if ignore_override else (
-            _override(override, "--project") or _override(self.env.get("ENGRAM_PROJECT", ""), "ENGRAM_PROJECT"))
+        self.override = (
+            "" if ignore_override else (_override(override, "--project") or _override(self.env.get("ENGRAM_PROJECT", ""), "ENGRAM_PROJECT"))
+        )
         home = places.home_folder(self.env)
         self.user_dir = user_dir or places.find(self.folder, env=self.env).user_dir
-        self.common_folders = {os.path.realpath(folder): what for folder, what in (
-            ("/tmp", "the folder for temporary files"), (self.env.get("TMPDIR"), "the folder for temporary files"),
-            (home, "the home folder")) if folder}
+        self.common_folders = {
+            os.path.realpath(folder): what
+            for folder, what in (
+                ("/tmp", "the folder for temporary files"),
+                (self.env.get("TMPDIR"), "the folder for temporary files"),
+                (home, "the home folder"),
+            )
+            if folder
+        }
         self._database = None
         self._patience = patience
         self.roots = []
@@ -48,7 +56,9 @@ class Tier:
         """The Database; made when first asked for. Raises StorageError without a user folder."""
         if self._database is None:
             if not self.user_dir:
-                raise Refusal("no_data_folder", "there is no home folder to keep session memory in.", hint="Set ENGRAM_DATA_DIR to a folder.")
+                raise Refusal(
+                    "no_data_folder", "there is no home folder to keep session memory in.", hint="Set ENGRAM_DATA_DIR to a folder."
+                )
             self._database = Database(self.user_dir, **({} if self._patience is None else {"patience": self._patience}))
         return self._database
 

@@ -2,6 +2,7 @@
 
 Pure; must not know rows.
 """
+
 from __future__ import annotations
 
 import re
@@ -49,13 +50,15 @@ def suggest(type="", title="", content=""):
     source = title.strip() or " ".join(content.split()[:8])
     segment = re.sub("[^a-z0-9]+", "-", source.lower()).strip("-")
     if segment.startswith(family + "-"):
-        segment = segment[len(family) + 1:]
-    segment = segment[:limits.TOPIC_SEGMENT - len(family) - 1].strip("-")
+        segment = segment[len(family) + 1 :]
+    segment = segment[: limits.TOPIC_SEGMENT - len(family) - 1].strip("-")
     if source.isascii():
         segment = segment or "general"
     else:
         # letters beyond ASCII are gone from the segment: the hash keeps two subjects apart
-        segment = f"{segment[:limits.TOPIC_SEGMENT - len(family) - 17]}-u-{sha256(source.encode('utf-8', 'surrogatepass'))[:12]}".lstrip("-")
+        segment = f"{segment[: limits.TOPIC_SEGMENT - len(family) - 17]}-u-{sha256(source.encode('utf-8', 'surrogatepass'))[:12]}".lstrip(
+            "-"
+        )
     return f"{family}/{segment}"
 
 

@@ -2,6 +2,7 @@
 
 The only part of the tier that touches files of the user's choosing. Must not know terminals.
 """
+
 from __future__ import annotations
 
 import json

@@ -3,29 +3,45 @@
 Each takes the Tier and plain arguments, checks everything before it writes, writes in one transaction and returns a Result
 with the project envelope. Must not know MCP or terminals. Order of checks: mem-tools.md 1.4.
 """
+
 from __future__ import annotations
 
 import re
 
-from engram.mem import answers, echo, limits, observations, passive, privacy, projects, prompts, relations, sessions, topics
-from engram.mem.names import similar, spoken
-from engram.mem.refusals import Refusal, too_long
+from engram.mem import answers, echo, intake, limits, observations, privacy, projects, relations, topics
+from engram.mem.names import spoken
+from engram.mem.refusals import Refusal
 
 
-def save(tier, *, title, content, type="manual", session_id="", scope="project", topic_key="", project="", project_choice_reason="",
-         recovery_token="", capture_prompt=True, given_up=lambda: False):
+def save(
+    tier,
+    *,
+    title,
+    content,
+    type="manual",
+    session_id="",
+    scope="project",
+    topic_key="",
+    project="",
+    project_choice_reason="",
+    recovery_token="",
+    capture_prompt=True,
+    given_up=lambda: False,
+):
     """Save an observation, or update the one of the same topic or the same text (mem_save)."""
-    content, notes = _text("content", content, limits.CONTENT)
-    title, more = _text("title", title, limits.TITLE)
+    content, notes = intake.text("content", content, limits.CONTENT)
+    title, more = intake.text("title", title, limits.TITLE)
     title, notes = title.strip(), notes + more
-    type = _word("type", type) or "manual"
+    type = intake.word("type", type) or "manual"
     scope = observations.scope_of(scope)
     key = topics.canonical(privacy.clean(topic_key)[0]) or None
     now = tier.clock()
     with tier.database.writing(given_up) as connection:
-        found = projects.for_writing(tier, connection, project=project, session_id=session_id, reason=project_choice_reason, token=recovery_token)
-        warnings = _name_warnings(connection, found, project)
-        session = _session(tier, connection, found, session_id)
+        found = projects.for_writing(
+            tier, connection, project=project, session_id=session_id, reason=project_choice_reason, token=recovery_token
+        )
+        warnings = intake.name_warnings(connection, found, project)
+        session = intake.session(tier, connection, found, session_id)
         content, original = echo.unwrap(connection, content)
         before = original or (observations.same_topic(connection, key, found.name, scope) if key else None)
         if original is not None:
@@ -37,8 +53,18 @@ def save(tier, *, title, content, type="manual", session_id="", scope="project",
             if before is not None:
                 row, did = observations.seen_again(connection, now, before["id"]), "already"
             else:
-                row = observations.insert(connection, now, session_id=session, type=type, title=title, content=content, project=found.name,
-                                          scope=scope, topic_key=key, prompt_id=_prompt(tier, session, capture_prompt))
+                row = observations.insert(
+                    connection,
+                    now,
+                    session_id=session,
+                    type=type,
+                    title=title,
+                    content=content,
+                    project=found.name,
+                    scope=scope,
+                    topic_key=key,
+                    prompt_id=_prompt(tier, session, capture_prompt),
+                )
                 did = "saved"
         candidates = relations.find_candidates(connection, now, row) if did == "saved" else []
         projects.bind(connection, found)
@@ -47,13 +73,27 @@ def save(tier, *, title, content, type="manual", session_id="", scope="project",
     return _saved(found, row, did, notes, warnings, candidates, now, key)
 
 
-def update(tier, *, id, expected_project, title=None, content=None, find=None, replace=None, type=None, scope=None, topic_key=None,
-           given_up=lambda: False):
+def update(
+    tier,
+    *,
+    id,
+    expected_project,
+    title=None,
+    content=None,
+    find=None,
+    replace=None,
+    type=None,
+    scope=None,
+    topic_key=None,
+    given_up=lambda: False,
+):
     """Change fields of an observation; the earlier text is kept (mem_update)."""
     from_call = {"title": title, "content": content, "find": find, "replace": replace, "type": type, "scope": scope, "topic_key": topic_key}
     fields = {name: value for name, value in from_call.items() if value is not None}
     if not fields:
-        raise Refusal("missing_argument", "nothing to change: give at least one of title, content, find with replace, type, scope, topic_key.")
+        raise Refusal(
+            "missing_argument", "nothing to change: give at least one of title, content, find with replace, type, scope, topic_key."
+        )
     if ("find" in fields) != ("replace" in fields) or ("find" in fields and "content" in fields):
         raise Refusal("invalid_argument", "`find` and `replace` go together, and not with `content`.", argument="find")
     if fields.get("find") == "":
@@ -61,12 +101,12 @@ def update(tier, *, id, expected_project, title=None, content=None, find=None, r
     changes, notes = {}, []
     for name, most in (("title", limits.TITLE), ("content", limits.CONTENT)):
         if name in fields:
-            changes[name], more = _text(name, fields[name], most)
+            changes[name], more = intake.text(name, fields[name], most)
             notes += more
     if "title" in changes:
         changes["title"] = changes["title"].strip()
     if "type" in fields:
-        changes["type"] = _word("type", fields["type"]) or "manual"
+        changes["type"] = intake.word("type", fields["type"]) or "manual"
     if "scope" in fields:
         changes["scope"] = observations.scope_of(fields["scope"])
     if "topic_key" in fields:
@@ -76,14 +116,27 @@ def update(tier, *, id, expected_project, title=None, content=None, find=None, r
         row, found = _owned(tier, connection, id, expected_project)
         if "find" in fields:
             if fields["find"] not in row["content"]:
-                return answers.answer(found, f"`find` does not occur in {answers.heading(row)}; nothing was changed.", id=row["id"],
-                                      sync_id=row["sync_id"], changed=False, revision_count=row["revision_count"])
-            changes["content"], more = _text("content", row["content"].replace(fields["find"], fields["replace"]), limits.CONTENT)
+                return answers.answer(
+                    found,
+                    f"`find` does not occur in {answers.heading(row)}; nothing was changed.",
+                    id=row["id"],
+                    sync_id=row["sync_id"],
+                    changed=False,
+                    revision_count=row["revision_count"],
+                )
+            changes["content"], more = intake.text("content", row["content"].replace(fields["find"], fields["replace"]), limits.CONTENT)
             notes += more
         row = observations.revise(connection, now, row, **changes)
     lines = [f"Updated {answers.heading(row)} (revision {row['revision_count']})."]
-    return answers.answer(found, "\n".join(lines + _notes(notes)), id=row["id"], sync_id=row["sync_id"], changed=True,
-                          revision_count=row["revision_count"], state=observations.state(row, now))
+    return answers.answer(
+        found,
+        "\n".join(lines + intake.noted(notes)),
+        id=row["id"],
+        sync_id=row["sync_id"],
+        changed=True,
+        revision_count=row["revision_count"],
+        state=observations.state(row, now),
+    )
 
 
 def delete(tier, *, id, expected_project, hard_delete=False, given_up=lambda: False):
@@ -91,121 +144,18 @@ def delete(tier, *, id, expected_project, hard_delete=False, given_up=lambda: Fa
     with tier.database.writing(given_up) as connection:
         row, found = _owned(tier, connection, id, expected_project, deleted=hard_delete)
         observations.delete(connection, tier.clock(), id, hard=hard_delete)
-    return answers.answer(found, f"{'Deleted for good' if hard_delete else 'Deleted'}: {answers.heading(row)}.", id=id, hard_delete=hard_delete)
+    return answers.answer(
+        found, f"{'Deleted for good' if hard_delete else 'Deleted'}: {answers.heading(row)}.", id=id, hard_delete=hard_delete
+    )
 
 
 def pin(tier, *, id, pinned, given_up=lambda: False):
     """Pin or unpin an observation: pinned ones come first in mem_context (mem_pin, mem_unpin)."""
     with tier.database.writing(given_up) as connection:
         row = observations.pin(connection, id, pinned)
-    return answers.answer(stored(row), f"{'Pinned' if pinned else 'Unpinned'} {answers.heading(row)}.", id=id, sync_id=row["sync_id"],
-                          pinned=pinned)
-
-
-def session_start(tier, *, id, directory="", given_up=lambda: False):
-    """Register a session of the caller's id for this process (mem_session_start)."""
-    id = sessions.checked_id(id)
-    with tier.database.writing(given_up) as connection:
-        row = sessions.find(connection, id)
-        if row is not None and row["ended_at"] is None and row["project"] and not directory:
-            found = projects.Resolved(row["project"], "session", row["directory"])
-        else:
-            found = projects.for_writing(tier, connection, directory=directory or None)
-        new = sessions.start(tier, connection, id, found.name, directory or found.path or tier.folder)
-        projects.bind(connection, found)
-    return answers.answer(found, f"{'Started' if new else 'Continued'} session {id}. Saves of this process now go to it.", session_id=id, created=new)
-
-
-def session_end(tier, *, id, summary="", given_up=lambda: False):
-    """End a session by id; an unknown id is fine (mem_session_end)."""
-    id = sessions.checked_id(id)
-    summary, notes = _text("summary", summary, limits.CONTENT, blank=True)
-    with tier.database.writing(given_up) as connection:
-        row = sessions.find(connection, id)
-        if row is not None and row["project"]:
-            found = projects.Resolved(row["project"], "session", row["directory"])
-        else:
-            found = projects.current(tier, connection)[0]
-        done = sessions.end(tier, connection, id, summary.strip())
-    text = f"Ended session {id}." if done else f"There was no open session {id}; nothing to end."
-    return answers.answer(found, "\n".join([text, *_notes(notes)]), session_id=id, ended=done)
-
-
-def session_summary(tier, *, content, session_id="", project="", project_choice_reason="", recovery_token="", given_up=lambda: False):
-    """Keep a summary of the session as an observation (mem_session_summary)."""
-    content, notes = _text("content", content, limits.CONTENT)
-    now = tier.clock()
-    with tier.database.writing(given_up) as connection:
-        found = projects.for_writing(tier, connection, project=project, session_id=session_id, reason=project_choice_reason, token=recovery_token)
-        warnings = _name_warnings(connection, found, project)
-        session = _session(tier, connection, found, session_id)
-        title = f"Session summary: {found.name}"
-        content, original = echo.unwrap(connection, content)
-        before = original or observations.same_text(connection, now, content, title, "session_summary", found.name, "project")
-        if before is not None:
-            row = observations.seen_again(connection, now, before["id"])
-        else:
-            row = observations.insert(connection, now, session_id=session, type="session_summary", title=title, content=content,
-                                      project=found.name, scope="project")
-        projects.bind(connection, found)
-    lines = [f"{'Already saved as' if before is not None else 'Saved'} {answers.heading(row)}.",
-             f"Activity: {answers.counted(tier.activity.calls, 'tool call')}, {answers.counted(tier.activity.saves, 'save')}."]
-    tier.activity.saves += 1
-    tier.activity.last_save = now
-    return answers.answer(found, "\n".join(lines + _notes(notes)), warnings=warnings, id=row["id"], sync_id=row["sync_id"], session_id=session)
-
-
-def save_prompt(tier, *, content, session_id="", project="", project_choice_reason="", recovery_token="", given_up=lambda: False):
-    """Keep what the user asked; the next save of this session refers to it (mem_save_prompt)."""
-    content, notes = _text("content", content, limits.CONTENT)
-    with tier.database.writing(given_up) as connection:
-        found = projects.for_writing(tier, connection, project=project, session_id=session_id, reason=project_choice_reason, token=recovery_token)
-        warnings = _name_warnings(connection, found, project)
-        session = _session(tier, connection, found, session_id)
-        row, new = prompts.save(connection, tier.clock(), session_id=session, content=content, project=found.name)
-        projects.bind(connection, found)
-    tier.prompts[session] = row["sync_id"]
-    shown, _ = answers.preview(row["content"], 80)
-    return answers.answer(found, "\n".join([f"{'Saved' if new else 'Already saved'} prompt #{row['id']}: {shown}", *_notes(notes)]),
-                          warnings=warnings, id=row["id"], sync_id=row["sync_id"], session_id=session)
-
-
-def capture_passive(tier, *, content, session_id="", source="mcp-passive", given_up=lambda: False):
-    """Save the items below a heading such as `## Key Learnings` (mem_capture_passive)."""
-    if len(content) > limits.PASSIVE:
-        raise too_long("`content`", len(content), limits.PASSIVE)
-    content, notes = _text("content", content, limits.PASSIVE)
-    source = _word("source", source) or "mcp-passive"
-    items, short = passive.items(content)
-    now, saved, rows = tier.clock(), 0, []
-    with tier.database.writing(given_up) as connection:
-        found = projects.for_writing(tier, connection, session_id=session_id)
-        session = _session(tier, connection, found, session_id) if items else ""
-        for item in items:
-            before = connection.execute("SELECT * FROM observations WHERE normalized_hash = ? AND project = ? AND deleted_at IS NULL LIMIT 1",
-                                        (observations.content_hash(item), found.name)).fetchone()
-            if before is None:
-                rows.append(observations.insert(connection, now, session_id=session, type="passive", title=passive.title(item), content=item,
-                                                project=found.name, scope="project", tool_name=source))
-                saved += 1
-            else:
-                observations.seen_again(connection, now, before["id"])
-        projects.bind(connection, found)
-    lines = [f"{len(items)} extracted, {saved} saved, {len(items) - saved} duplicates."]
-    if short:
-        lines.append(f"{answers.counted(short, 'item')} left out: shorter than {passive.LEAST_CHARACTERS} characters or {passive.LEAST_WORDS} words.")
-    if not items and not short:
-        lines.append("There was no list below a heading `## Key Learnings`.")
-    if saved:
-        tier.activity.saves += 1
-        tier.activity.last_save = now
-    return answers.answer(found, "\n".join(lines + _notes(notes)), extracted=len(items), saved=saved, duplicates=len(items) - saved,
-                          too_short=short, ids=[row["id"] for row in rows])
-
-
-def stored(row):
-    """Return the Resolved that names a row's own project."""
-    return projects.Resolved(row["project"], "stored_project", "")
+    return answers.answer(
+        projects.stored(row), f"{'Pinned' if pinned else 'Unpinned'} {answers.heading(row)}.", id=id, sync_id=row["sync_id"], pinned=pinned
+    )
 
 
 def _saved(found, row, did, notes, warnings, candidates, now, key):
@@ -215,7 +165,7 @@ def _saved(found, row, did, notes, warnings, candidates, now, key):
         lines.append("The earlier text is kept; mem_get_observation shows it.")
     if not key and did == "saved" and row["type"] != "session_summary":
         lines.append(f"Suggested topic_key for later updates: {topics.suggest(row['type'], row['title'], row['content'])}")
-    lines += _notes(notes)
+    lines += intake.noted(notes)
     if candidates:
         lines.append(f"{answers.counted(len(candidates), 'possible conflict')}; judge each with mem_judge:")
         lines += [f"- {answers.heading(other)} judgment_id={sync_id}" for other, _, sync_id in candidates]
@@ -224,39 +174,39 @@ def _saved(found, row, did, notes, warnings, candidates, now, key):
     warnings = [*warnings, _absolute_path(row["content"]) if did != "already" else None, _orders(row)]
     made = {"judgment_required": bool(candidates)}
     if candidates:
-        made |= {"judgment_status": "pending", "judgment_id": candidates[0][2],
-                 "candidates": [{"id": other["id"], "sync_id": other["sync_id"], "title": answers.visible(other["title"]), "type": other["type"],
-                                 "score": score, "judgment_id": sync_id, **({"topic_key": other["topic_key"]} if other["topic_key"] else {})}
-                                for other, score, sync_id in candidates]}
-    return answers.answer(found, "\n".join(lines), warnings=warnings, id=row["id"], sync_id=row["sync_id"], state=observations.state(row, now),
-                          review_after=row["review_after"], status=did, revision_count=row["revision_count"],
-                          duplicate_count=row["duplicate_count"], session_id=row["session_id"], scope=row["scope"], topic_key=row["topic_key"],
-                          truncation={"original_bytes": size, "limit_bytes": 4 * limits.CONTENT, "limit_characters": limits.CONTENT, "truncated": False}, **made)
-
-
-def _text(name, value, most, *, blank=False):
-    # a clean text and what was taken out of it. Raises Refusal when it is blank or too long (case DB-06)
-    if not blank and not value.strip():
-        raise Refusal("missing_argument", f"`{name}` is blank; it is required.", argument=name)
-    if len(value) > most:
-        raise too_long(f"`{name}`", len(value), most)
-    value, notes = privacy.clean(value)
-    if not blank and not value.strip():
-        raise Refusal("missing_argument", f"`{name}` is blank; it is required.", argument=name)
-    return value, [f"{name}: {note}" for note in notes]
-
-
-def _word(name, value):
-    value = " ".join(privacy.clean(value)[0].split())
-    if len(value) > limits.NAME:
-        raise too_long(f"`{name}`", len(value), limits.NAME)
-    return value
-
-
-def _session(tier, connection, found, session_id):
-    if session_id:
-        return sessions.named(connection, session_id, found.name, found.path, tier.clock())
-    return sessions.own(tier, connection, found.name, found.path)
+        made |= {
+            "judgment_status": "pending",
+            "judgment_id": candidates[0][2],
+            "candidates": [
+                {
+                    "id": other["id"],
+                    "sync_id": other["sync_id"],
+                    "title": answers.visible(other["title"]),
+                    "type": other["type"],
+                    "score": score,
+                    "judgment_id": sync_id,
+                    **({"topic_key": other["topic_key"]} if other["topic_key"] else {}),
+                }
+                for other, score, sync_id in candidates
+            ],
+        }
+    return answers.answer(
+        found,
+        "\n".join(lines),
+        warnings=warnings,
+        id=row["id"],
+        sync_id=row["sync_id"],
+        state=observations.state(row, now),
+        review_after=row["review_after"],
+        status=did,
+        revision_count=row["revision_count"],
+        duplicate_count=row["duplicate_count"],
+        session_id=row["session_id"],
+        scope=row["scope"],
+        topic_key=row["topic_key"],
+        truncation={"original_bytes": size, "limit_bytes": 4 * limits.CONTENT, "limit_characters": limits.CONTENT, "truncated": False},
+        **made,
+    )
 
 
 def _prompt(tier, session, wanted):
@@ -267,34 +217,41 @@ def _owned(tier, connection, id, expected_project, *, deleted=False):
     """Return (row, Resolved) of a row that the caller may change. Raises Refusal (project_mismatch, project_required, not_found)."""
     expected = projects.follow(connection, spoken(expected_project, argument="expected_project"))
     row = observations.get(connection, id, deleted=deleted)
-    found = stored(row)
+    found = projects.stored(row)
     if not row["project"]:
-        raise Refusal("project_required", f"observation #{id} has no project.", hint="Import it anew, or save it under a project.", **projects.origin(found))
+        raise Refusal(
+            "project_required",
+            f"observation #{id} has no project.",
+            hint="Import it anew, or save it under a project.",
+            **projects.origin(found),
+        )
     here = projects.current(tier, connection)[0]
     surely = here.name and not (here.source == "dir_basename" and here.warnings)
-    for name, who in ((here.name if surely else row["project"], f"this process works on {here.name}"), (expected, f"expected_project is {expected}")):
+    for name, who in (
+        (here.name if surely else row["project"], f"this process works on {here.name}"),
+        (expected, f"expected_project is {expected}"),
+    ):
         if name != row["project"]:
-            raise Refusal("project_mismatch", f"observation #{id} belongs to {row['project']}, and {who}; nothing was changed.",
-                          hint="Work in that project, or start the server with --project.", id=id, actual_project=row["project"],
-                          expected_project=expected, **projects.origin(here if surely else found))
+            raise Refusal(
+                "project_mismatch",
+                f"observation #{id} belongs to {row['project']}, and {who}; nothing was changed.",
+                hint="Work in that project, or start the server with --project.",
+                id=id,
+                actual_project=row["project"],
+                expected_project=expected,
+                **projects.origin(here if surely else found),
+            )
     return row, found
-
-
-def _name_warnings(connection, found, project):
-    warnings = []
-    if project and project.strip() != found.name:
-        warnings.append(f"the project name `{project.strip()[:limits.NAME]}` was taken as {found.name}.")
-    if not projects.is_known(connection, found.name):
-        near = similar(found.name, projects.known(connection))
-        if near:
-            warnings.append(f"{found.name} is new; similar projects exist: {', '.join(near[:5])}.")
-    return warnings
 
 
 def _absolute_path(content):
     found = re.search(r"(?<![\w:/.\\~<])(?:/[\w.@-]+/[\w.@/-]+|[A-Za-z]:\\[\w.\\-]+|\\\\[\w.-]+\\[\w.\\-]+)", content)
-    return f"the text has an absolute path ({found[0][:80]}), which another machine doesn't have; a path from the project's root travels better." \
-        if found else None
+    return (
+        f"the text has an absolute path ({found[0][:80]}), which another machine doesn't have; "
+        "a path from the project's root travels better."
+        if found
+        else None
+    )
 
 
 def _orders(row):
@@ -303,7 +260,3 @@ def _orders(row):
         return None
     listed = ", ".join(map(str, lines[:5]))
     return f"line {listed} reads like an instruction to the reader; it is kept as a quotation and shown with this warning."
-
-
-def _notes(notes):
-    return [f"Note: {note}." for note in notes]
