@@ -42,19 +42,22 @@ _SHORT = re.compile(rf"^[ \t]*(?:{_MARKER})?(rule|skill|workflow|knowledge)[ \t]
 
 
 class Candidate:
-    """One suggested memory: the fields of propose.md, already typed; `line` is where it began (from 1)."""
+    """One suggested memory: the fields of propose.md, already typed.
 
-    __slots__ = ("number", "line", "type", "text", "context", "triggers", "depends_on", "level", "update",
+    `line` is where it began in the input (from 1), `lines` where each field did.
+    """
+
+    __slots__ = ("number", "line", "lines", "type", "text", "context", "triggers", "depends_on", "level", "update",
                  "supersedes", "not_duplicate", "role", "confidence", "light", "balanced", "strict")
 
     def __init__(self, number=1, line=1, **fields):
-        self.number, self.line = number, line
-        for name in self.__slots__[2:]:
+        self.number, self.line, self.lines = number, line, {}
+        for name in self.__slots__[3:]:
             setattr(self, name, fields.get(name, [] if name in _MANY else None))
 
     def values(self):
         """Return the fields that are set, as a mapping that JSON can hold."""
-        return {name: value for name in self.__slots__[2:] if (value := getattr(self, name)) not in (None, [])}
+        return {name: value for name in self.__slots__[3:] if (value := getattr(self, name)) not in (None, [])}
 
     @property
     def variants(self):
@@ -195,6 +198,7 @@ def _typed(raw, number, line, size, lines=None):
     if not fields.get("text"):
         raise UsageError(f"candidate {number} has no TEXT", line=line, hint="Write TEXT: and the memory.")
     made = Candidate(number, line)
+    made.lines = lines
     for name, value in fields.items():
         if not value:
             continue

@@ -12,9 +12,11 @@ from engram.errors import MemoryFileError, NotFound, Refused, StorageError, diag
 from engram.store import hashes, ids, ignore, journal, memory
 
 DURABLE = ("rules", "skills", "knowledge")
-LOCAL = (  # what Git is told to ignore: notes, pending proposals, derived files, locks
+LOCAL = (  # what Git is told to ignore: notes, pending proposals, private evidence, derived files, locks
     "working/",
     "pending-approvals.json",
+    "traces/tr_private_*",
+    "inbox/private-*",
     "journal.json",
     "index.sqlite*",
     "uses.sqlite*",
