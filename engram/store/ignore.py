@@ -21,9 +21,8 @@ def compile(text):
         parts = path.split("/")
         for length in range(1, len(parts) + 1):
             verdict = False
-            part, is_folder = "/".join(parts[:length]), length < len(parts)
-            for pattern, negated, folders_only in rules:
-                if (is_folder or not folders_only) and pattern.match(part):
+            for segments, negated, folders_only in rules:
+                if (length < len(parts) or not folders_only) and _matches(segments, parts[:length]):
                     verdict = not negated
             if verdict:
                 return True
@@ -44,36 +43,69 @@ def _rule(line):
     line = line.rstrip("/")
     if not line:
         return None
-    anchored = "/" in line
-    line = line.lstrip("/")
-    source = _source(line)
+    words = line.lstrip("/").split("/")
+    segments = [] if "/" in line else [ANY_FOLDERS]
+    for number, word in enumerate(words):
+        if word != "**":
+            segments.append(_segment(word))
+        elif number == len(words) - 1:
+            segments += [ANY_FOLDERS, WORD]  # `a/**` is what lies in a, not a itself
+        elif segments[-1:] != [ANY_FOLDERS]:
+            segments.append(ANY_FOLDERS)
+    return (segments, negated, folders_only) if None not in segments else None
+
+
+ANY_FOLDERS = object()
+WORD = re.compile(r"[^/]+\Z")
+
+
+def _matches(segments, parts):
+    """Match segments against parts; only the last `**` can need another try, so the time is their product at most."""
+    at = part = 0
+    star = mark = -1
+    while part < len(parts):
+        if at < len(segments) and segments[at] is ANY_FOLDERS:
+            star, mark = at, part
+            at += 1
+        elif at < len(segments) and segments[at].match(parts[part]):
+            at, part = at + 1, part + 1
+        elif star >= 0:
+            mark += 1
+            at, part = star + 1, mark
+        else:
+            return False
+    return all(segment is ANY_FOLDERS for segment in segments[at:])
+
+
+def _segment(word):
+    """Return the pattern of a part of a path, or None for one that Git can't read either.
+
+    What stands behind a `*` is taken where it first fits, and never tried again (an atomic group): the rest can
+    only have more room that way. A prepared pattern would keep a backtracking one busy for years.
+    """
+    pieces, at = [""], 0
+    while at < len(word):
+        if word[at] == "*":
+            while word[at + 1:at + 2] == "*":
+                at += 1
+            pieces.append("")
+        elif word[at] == "?":
+            pieces[-1] += "[^/]"
+        elif word[at] == "[" and "]" in word[at + 2:]:
+            end = word.index("]", at + 2)
+            inner = word[at + 1:end]
+            negation = "^" if inner[0] in "!^" else ""
+            pieces[-1] += f"[{negation}" + re.sub(r"([\\\[\]^&|~])", r"\\\1", inner[len(negation):]) + "]"
+            at = end
+        elif word[at] == "\\" and at + 1 < len(word):
+            at += 1
+            pieces[-1] += re.escape(word[at])
+        else:
+            pieces[-1] += re.escape(word[at])
+        at += 1
+    first, *middle = pieces
+    source = first + "".join(f"(?>.*?{piece})" for piece in middle[:-1] if piece) + (f".*{middle[-1]}" if middle else "")
     try:
-        return re.compile(("" if anchored else "(?:.*/)?") + source + r"\Z", re.DOTALL), negated, folders_only
+        return re.compile(source + r"\Z", re.DOTALL)
     except re.error:
         return None
-
-
-def _source(line):
-    made, at = "", 0
-    while at < len(line):
-        if line.startswith("**/", at) and (at == 0 or line[at - 1] == "/"):
-            made, at = made + "(?:.*/)?", at + 3
-        elif line.startswith("/**", at) and at + 3 == len(line):
-            made, at = made + "/.*", at + 3
-        elif line[at] == "*":
-            while line[at + 1:at + 2] == "*":
-                at += 1
-            made, at = made + "[^/]*", at + 1
-        elif line[at] == "?":
-            made, at = made + "[^/]", at + 1
-        elif line[at] == "[" and "]" in line[at + 2:]:
-            end = line.index("]", at + 2)
-            inner = line[at + 1:end]
-            negation = "^" if inner[0] in "!^" else ""
-            made += f"(?!/)[{negation}" + re.sub(r"([\\\[\]^&|~])", r"\\\1", inner[len(negation):]) + "]"
-            at = end + 1
-        elif line[at] == "\\" and at + 1 < len(line):
-            made, at = made + re.escape(line[at + 1]), at + 2
-        else:
-            made, at = made + re.escape(line[at]), at + 1
-    return made
