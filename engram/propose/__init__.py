@@ -24,7 +24,7 @@ from engram.propose.evidence import observe
 from engram.propose.proposal import Proposal, Row
 from engram.propose.status import status
 
-__all__ = ["DECLINED", "INVALID", "Proposal", "accept", "by_entry", "commit", "note", "observe", "pending", "promote", "propose_evidence",
+__all__ = ["DECLINED", "INVALID", "Proposal", "accept", "by_entry", "commit", "note", "observe", "pending", "promote", "propose_evidence", "reopen",
            "revoke", "save", "save_session", "set_role", "set_rule_variant", "status"]
 
 DECLINED = "approval was declined in the approval dialog"
@@ -109,6 +109,11 @@ def by_entry(place, entry, approve="all", *, scope=None, by="dialog", note=None)
 def revoke(place, entry, reason=DECLINED):
     """Void a pending entry; its token then fails with `reason`. True when it was still waiting."""
     return committer.revoke(place, entry, reason)
+
+
+def reopen(place, token):
+    """Return the waiting Proposal of a token, to show it again. Raises as `commit`."""
+    return _reopened(committer.peek(place, token))
 
 
 def pending(place):

@@ -61,6 +61,12 @@ def waiting(place):
     return whole, spoiled
 
 
+def peek(place, token):
+    """Return the waiting entry of a token, using nothing up. Raises as `by_token`."""
+    store = pending_store(place)
+    return approvals.find(approvals.read(store)[0], token, approvals.Key(place, store), time.time())
+
+
 def by_token(place, token, approve, *, scope=None, by="agent", note=None):
     """Commit under a token; see `engram.propose.commit`."""
     return _pending(place, lambda entries, key, now: approvals.find(entries, token, key, now), approve, scope, by, note)
