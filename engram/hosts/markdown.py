@@ -71,7 +71,8 @@ def _find(text):
         return None
     if len(starts) == len(ends) == 1 and starts[0] < ends[0]:
         return starts[0], ends[0]
-    odd = (starts[1:] or starts or ends)[0] if len(starts) >= len(ends) else (ends[1:] or ends)[0] - len(END)
+    marks = sorted([(at, "start") for at in starts] + [(at - len(END), "end") for at in ends])
+    odd = next((at for (at, kind), wanted in zip(marks, ("start", "end")) if kind != wanted), marks[2 if len(marks) > 2 else 0][0])
     raise unreadable(text, odd, f"the markers `{START}` and `{END}` should stand there once each, in this order")
 
 

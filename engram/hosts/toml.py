@@ -68,9 +68,9 @@ def add_table(text, path, values, *, remark=None):
     """
     whole = parse(text)
     wanted = _with(whole, path, values, text)
-    for item in _all(_scan(text)):
-        if item.value and item.path == path[:len(item.path)] and text[item.value[0]] == "{":
-            return _checked(text, _inline(text, item, path, values), wanted)
+    item = _holder(text, _scan(text), path)
+    if item:
+        return _checked(text, _inline(text, item, path, values), wanted)
     newline = newline_of(text)
     lines = ([f"# {remark}"] if remark else []) + _lines(path, values)
     body = text.removeprefix(BOM)
@@ -132,9 +132,9 @@ def set_value(text, path, value):
         lead = "" if text[:at.end].endswith("\n") else newline
         after = newline if not lead else ""
         return _checked(text, text[:at.end] + lead + f"{_name(path[-1])} = {written}" + after + text[at.end:], wanted)
-    for item in _all(rows):
-        if item.value and item.path == table and text[item.value[0]] == "{":
-            return _checked(text, _inline(text, item, path, value), wanted)
+    item = _holder(text, rows, path)
+    if item:
+        return _checked(text, _inline(text, item, path, value), wanted)
     dotted = [row for row in rows if row.kind == "pair" and row.path[:len(table)] == table]
     if dotted:  # `engram.command = …`: the new key is spelled as the one before it
         row = dotted[-1]
@@ -153,9 +153,9 @@ def add_subtable(text, path, values):
     """Return `text` with the new table `path` right below the tables of its parent, or in it where that is inline."""
     wanted = _with(parse(text), path, values, text)
     rows, parent = _scan(text), path[:-1]
-    for item in _all(rows):
-        if item.value and item.path == path[:len(item.path)] and text[item.value[0]] == "{":
-            return _checked(text, _inline(text, item, path, values), wanted)
+    item = _holder(text, rows, path)
+    if item:
+        return _checked(text, _inline(text, item, path, values), wanted)
     end, within = None, False
     for row in rows:
         if row.kind != "pair":
@@ -217,6 +217,12 @@ def _frozen(value, depth=0):
     if isinstance(value, list):
         return [_frozen(item, depth + 1) for item in value]
     return (type(value), repr(value))  # a NaN is not equal to itself, 1 is to True
+
+
+def _holder(text, rows, path):
+    """Return the innermost pair or member on the way to `path` whose value is an inline table, or None."""
+    held = [item for item in _all(rows) if item.value and item.path == path[:len(item.path)] and text[item.value[0]] == "{"]
+    return max(held, key=lambda item: len(item.path), default=None)
 
 
 def _inline(text, item, path, values):
