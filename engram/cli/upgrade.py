@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from engram.cli import link as linking
 from engram.errors import EngramError, Result, diagnostic
-from engram.hosts import table
+from engram.hosts import source, table
 from engram.link import apply, plan
 
 
@@ -28,12 +28,14 @@ def run_upgrade(context, args):
     lines = [f"{row['host']} ({row['scope']}): {row['file']} ({', '.join(row['parts'])})"
              + (f"; before Engram: {row['copy']}" if row["copy"] else "") for row in rows]
     lines.append(f"{len(rows)} files {done}." if rows else "Everything of Engram's is up to date.")
-    return Result({"plan": args.plan, "files": rows}, "\n".join(lines), notes, exit_code=1 if any(map(_ours, notes)) else 0)
+    return Result({"plan": args.plan, "files": rows}, "\n".join(lines), notes, exit_code=1 if notes else 0)
 
 
 def _upgraded(host, where, planned_only, overlay, notes):
     options = plan.Options(args_key=host.name != "opencode" or linking.reads_args_key(where))
     planned = plan.build(host, where, options, apply.read)
+    for edit in planned.edits:
+        _check(edit)
     if planned_only:
         made = [(change, None) for change in apply.preview(planned, where.user_dir, overlay=overlay)]
         overlay.update((change.path, change.after) for change, _ in made)
@@ -43,9 +45,14 @@ def _upgraded(host, where, planned_only, overlay, notes):
             for change, copy in made if change.after != change.before]
 
 
-def _ours(note):
-    """Tell whether a file that could not be brought up to date may hold something of ours."""
-    try:
-        return b"engram" in (apply.read(note["file"]) or b"") if "file" in note else True
-    except EngramError:
-        return True
+def _check(edit):
+    """Raise Unreadable for a file that can't be edited and may hold something of ours: others are nobody's business here."""
+    data = apply.read(edit.path) if edit.exact else None
+    if data and b"engram" in data:
+        try:
+            edit.drop(source.decode(data), {})
+        except source.Unreadable as error:
+            error.file = edit.path
+            raise
+        except EngramError:
+            pass  # somebody else's server of our name

@@ -150,7 +150,8 @@ def test_windsurf_shows_its_proof_line_and_nothing_else(say, workspace):
     settings(workspace, proof="compact")
     assert say(prompt, host="windsurf", cwd=workspace) == \
         "Engram proof: 1 match this prompt (fact); hooks can't load them here, engram_load can."
-    assert say({**prompt, "tool_info": {"user_prompt": "other"}}, host="windsurf", cwd=workspace) == "Engram proof: skipped, nothing matches."
+    assert say({**prompt, "tool_info": {"user_prompt": "other"}}, host="windsurf", cwd=workspace) == \
+        "Engram proof: skipped, nothing matches."
 
 
 def test_cursor_gets_its_session_start(say):
