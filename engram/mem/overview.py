@@ -9,6 +9,9 @@ from __future__ import annotations
 from engram.mem import answers, durable, limits, observations, privacy, projects, prompts, searching, sessions, topics
 from engram.mem.refusals import Refusal
 
+# counting what is left over is cheap, counting what is live would read every row
+LIVE = "SELECT (SELECT count(*) FROM observations) - (SELECT count(*) FROM observations WHERE deleted_at IS NOT NULL)"
+
 
 def context(tier, *, project="", scope="", max_bytes=limits.CONTEXT_BYTES, compact=False):
     """Show what is worth knowing at the start of work, within a budget of bytes (mem_context)."""
@@ -144,7 +147,7 @@ def list_projects(tier):
 def _context_rows(connection, filters, project):
     where, values = searching.where(filters)
     pinned = connection.execute(
-        f"SELECT o.* FROM observations o WHERE o.pinned AND o.deleted_at IS NULL{where} ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
+        f"SELECT o.* FROM observations o INDEXED BY observations_pinned WHERE o.pinned AND o.deleted_at IS NULL{where} ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
         (*values, limits.CONTEXT_PINNED),
     ).fetchall()
     newest = connection.execute(
@@ -199,7 +202,7 @@ def _within(budget, lines, sections):
 def _totals(connection):
     return {
         "sessions": connection.execute("SELECT count(*) FROM sessions").fetchone()[0],
-        "observations": connection.execute("SELECT count(*) FROM observations WHERE deleted_at IS NULL").fetchone()[0],
+        "observations": connection.execute(LIVE).fetchone()[0],
         "prompts": connection.execute("SELECT count(*) FROM prompts").fetchone()[0],
     }
 

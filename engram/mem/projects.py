@@ -15,7 +15,7 @@ from engram.mem import detection, gitdir, limits, names
 from engram.mem.refusals import Refusal
 
 CHOSEN = "user_selected_after_ambiguous_project"
-USES = ("SELECT project FROM observations", "SELECT project FROM sessions", "SELECT project FROM prompts")
+USES = ("observations", "sessions", "prompts")
 
 # name: canonical, "" for none; source: who said so; path: the folder behind it, "" when none; warnings: list of texts
 Resolved = namedtuple("Resolved", "name source path warnings git_dir", defaults=((), None))
@@ -85,12 +85,22 @@ def folder_of(tier, connection):
 
 def known(connection):
     """Return the names of all projects that have rows, sorted."""
-    return [row[0] for row in connection.execute(f"SELECT DISTINCT project FROM ({' UNION '.join(USES)}) WHERE project <> '' ORDER BY 1")]
+    found = set()
+    for table in USES:
+        # from one name to the next by the index: reading every row would cost what is stored
+        found.update(
+            row[0]
+            for row in connection.execute(
+                f"WITH RECURSIVE step (name) AS (SELECT min(project) FROM {table} UNION ALL "
+                f"SELECT (SELECT min(project) FROM {table} WHERE project > name) FROM step WHERE name IS NOT NULL) SELECT name FROM step"
+            )
+        )
+    return sorted(found - {None, ""})
 
 
 def is_known(connection, name):
     """Tell whether a project has rows of any kind."""
-    return any(connection.execute(f"{query} WHERE project = ? LIMIT 1", (name,)).fetchone() for query in USES)
+    return any(connection.execute(f"SELECT 1 FROM {table} WHERE project = ? LIMIT 1", (name,)).fetchone() for table in USES)
 
 
 def follow(connection, name):

@@ -32,7 +32,7 @@ def observation_id(word):
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 
-def proposal(tier, id, *, place, scope=None, type=None):
+def proposal(tier, id, *, place, scope=None, type=None, keep=True, explain=False):
     """Return the Proposal that makes observation `id` a durable memory of `place`. Raises Refusal (not_found)."""
     with tier.database.reading() as connection:
         row = observations.get(connection, id)
@@ -41,4 +41,4 @@ def proposal(tier, id, *, place, scope=None, type=None):
     title, content = row["title"].strip(), row["content"].strip()
     text = content if " ".join(title.split()) in " ".join(content.split()) else f"{title.rstrip('.')}. {content}"
     origin = f"Noted by an agent as observation {PREFIX}{id} of {row['project'] or 'no project'} on {row['created_at'][:10]}."
-    return propose.save(place, text, type=type or TYPES.get(row["type"]), scope=scope, context=origin)
+    return propose.save(place, text, type=type or TYPES.get(row["type"]), scope=scope, context=origin, keep=keep, explain=explain)

@@ -18,7 +18,7 @@ def find_candidates(connection, now, row):
     query = searching.parse(row["title"])
     filters = searching.Filters(row["project"], row["scope"])
     found = []
-    for other, score in searching.search(connection, query, filters, any_word=True, limit=10, now=now):
+    for other, score in searching.alike(connection, query, filters, limit=8, now=now):
         if other["id"] == row["id"] or len(found) == limits.CANDIDATES or between(connection, row["sync_id"], other["sync_id"]):
             continue
         if searching.share(query, f"{other['title']} {other['content']}") < SHARED:

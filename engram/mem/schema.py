@@ -28,10 +28,11 @@ CREATE TABLE observations (
     created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted_at TEXT
 );
 CREATE INDEX observations_by_project ON observations (project, deleted_at, created_at);
-CREATE INDEX observations_by_session ON observations (session_id);
+CREATE INDEX observations_by_session ON observations (session_id, deleted_at);
 CREATE INDEX observations_by_hash ON observations (normalized_hash);
 CREATE INDEX observations_by_topic ON observations (topic_key, project) WHERE topic_key IS NOT NULL;
 CREATE INDEX observations_by_review ON observations (review_after) WHERE review_after IS NOT NULL;
+CREATE INDEX observations_deleted ON observations (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX observations_pinned ON observations (project) WHERE pinned;
 CREATE TABLE revisions (
     observation_id INTEGER NOT NULL REFERENCES observations (id) ON DELETE CASCADE, revision INTEGER NOT NULL,

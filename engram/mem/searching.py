@@ -10,13 +10,14 @@ import math
 from collections import namedtuple
 
 from engram import text
-from engram.mem import index, stamps
+from engram.mem import index
 
-POOL = 300  # rows that get a score
-FREQUENT = 500  # where counting the rows of a word stops
+POOL = 120  # rows that get a score
+SAMPLE = 64  # newest rows of a word that tell how frequent it is
 TITLE, TOPIC, CONTENT = 5.0, 3.0, 1.0
 WHOLE = 3.0  # for the query's own words in a row, as typed
 MOST_WORDS = 32
+PAIRS = 3  # of so many of the rarest words every pair is looked up by itself
 
 # groups: one per word of the query, each a list of alternatives, each a tuple of tokens that must all be there
 Query = namedtuple("Query", "groups folded")
@@ -38,11 +39,23 @@ def search(connection, query, filters, *, any_word=False, limit=10, now=0.0):
     """Return [(row, score)] for a Query, best first; ties go to the newer row, then the higher id."""
     if not query.groups:
         return _by_text(connection, query.folded, filters, limit)
-    rows = _candidates(connection, query, filters, any_word)
-    scored = [(row, _score(row, terms, query, weights, now)) for weights in (_weights(connection, query, filters),) for row, terms in rows]
-    scored = [pair for pair in scored if pair[1] > 0]
-    scored.sort(key=lambda pair: (-round(pair[1], 6), _descending(pair[0]["updated_at"]), -pair[0]["id"]))
-    return scored[:limit]
+    facets = _facets(connection, filters)
+    weights, newest = _frequencies(connection, query, facets)
+    ids = {} if len(query.groups) > 1 and not all(newest) else _with_all(connection, query, facets, newest)
+    if any_word and len(query.groups) > 1:
+        ids.update(dict.fromkeys(_with_some(connection, query, facets, newest)))
+    scored = _scored(connection, list(ids)[:POOL], query, weights, now)
+    return _with_rows(connection, scored[:limit])
+
+
+def alike(connection, query, filters, *, limit, now):
+    """Return [(row, score)] of rows that share words with a Query, fewer looked at than by `search`: for every save."""
+    if not query.groups:
+        return []
+    facets = _facets(connection, filters)
+    weights, newest = _frequencies(connection, query, facets)
+    ids = _with_some(connection, query, facets, newest, pairs=2)
+    return _with_rows(connection, _scored(connection, ids[: POOL // 4], query, weights, now)[:limit])
 
 
 def newest(connection, filters, limit):
@@ -55,7 +68,7 @@ def newest(connection, filters, limit):
 
 def fits(row, filters):
     """Tell whether a row passes Filters."""
-    return all(value is None or row[name] == value for name, value in zip(("project", "scope", "type"), filters))
+    return all(value is None or row[name] == value for name, value in zip(Filters._fields, filters))
 
 
 def share(query, words):
@@ -63,6 +76,12 @@ def share(query, words):
     have = set(index.tokens(words))
     hits = sum(any(all(token in have for token in way) for way in group) for group in query.groups)
     return hits / len(query.groups) if query.groups else 0.0
+
+
+def where(filters):
+    """Return (SQL, values) that keep a query's observations `o` to Filters."""
+    pairs = [(name, value) for name, value in zip(Filters._fields, filters) if value is not None]
+    return "".join(f" AND o.{name} = ?" for name, _ in pairs), [value for _, value in pairs]
 
 
 def _groups(word):
@@ -87,82 +106,140 @@ def _separate(word):
     return any(char in word.strip("()[]{}<>\"'.,;:!?") for char in '/:;,=&|@\\()[]{}<>"')
 
 
-def _expression(group):
+def _expression(group, columns):
     ways = [" AND ".join(index.quoted(token) for token in way) for way in group]
-    return ways[0] if len(ways) == 1 else "(" + " OR ".join(f"({way})" for way in ways) + ")"
+    return f"{{{columns}}} : ({' OR '.join(f'({way})' for way in ways)})"
 
 
-def _facets(filters):
-    return [index.facet(name, value) for name, value in zip(("project", "scope", "type"), filters) if value is not None]
+def _facets(connection, filters):
+    made = [index.facet(name, value) for name, value in zip(Filters._fields, filters) if value is not None]
+    if filters.project is not None and not _others(connection, filters.project):
+        made = made[1:]  # the only project there is needs no looking up
+    return made
 
 
-def _matching(connection, expressions, filters, limit):
+def _others(connection, project):
+    return any(connection.execute(f"SELECT 1 FROM observations WHERE project {sign} ? LIMIT 1", (project,)).fetchone() for sign in "<>")
+
+
+def _matching(connection, expressions, facets, limit):
     # the newest rows that match all expressions
-    match = " AND ".join([*expressions, *_facets(filters)])
+    match = " AND ".join([*expressions, *facets])
     return [row[0] for row in connection.execute("SELECT rowid FROM terms WHERE terms MATCH ? ORDER BY rowid DESC LIMIT ?", (match, limit))]
 
 
-def _candidates(connection, query, filters, any_word):
-    """Return [(row, its stored terms)] of at most POOL rows."""
-    expressions = [f"{{title content topic}} : ({_expression(group)})" for group in query.groups]
-    titles = [f"{{title topic}} : ({_expression(group)})" for group in query.groups]
-    ids = dict.fromkeys(_matching(connection, titles, filters, POOL // 2))
-    ids.update(dict.fromkeys(_matching(connection, expressions, filters, POOL)))
-    if any_word and len(expressions) > 1:
-        found = [_matching(connection, [expression], filters, FREQUENT) for expression in expressions]
-        counts = {}
-        for rows in found:
-            weight = 1.0 / (1 + math.log1p(len(rows)))  # a rare word says more
-            for id in rows:
-                counts[id] = counts.get(id, 0.0) + weight
-        ids.update(dict.fromkeys(sorted(counts, key=lambda id: (-counts[id], -id))))
-    chosen = list(ids)[:POOL]
-    if not chosen:
-        return []
-    holes = ",".join("?" * len(chosen))
-    rows = {
-        row["id"]: row for row in connection.execute(f"SELECT * FROM observations WHERE id IN ({holes}) AND deleted_at IS NULL", chosen)
-    }
-    stored = {
-        row[0]: row[1:] for row in connection.execute(f"SELECT rowid, title, content, topic FROM terms WHERE rowid IN ({holes})", chosen)
-    }
-    return [(rows[id], stored[id]) for id in chosen if id in rows and id in stored]
+def _frequencies(connection, query, facets):
+    """Return (weights, newest): how much each word says, and the newest rows that have it.
 
-
-def _weights(connection, query, filters):
-    # how much each word of the query says: less the more rows have it
-    total = max(2, connection.execute("SELECT max(rowid) FROM terms").fetchone()[0] or 2)
-    out = []
+    A word is as frequent as its newest rows lie close together: counting all of them would cost what is stored.
+    """
+    top = connection.execute("SELECT max(rowid) FROM terms").fetchone()[0] or 1
+    weights, newest = [], []
     for group in query.groups:
-        count = len(_matching(connection, [f"{{title content topic}} : ({_expression(group)})"], filters, FREQUENT))
-        out.append(math.log(1 + total / (count + 0.5)) if count < FREQUENT else math.log(1 + total / FREQUENT) / 2)
-    return out
+        rows = _matching(connection, [_expression(group, "title content topic")], facets, SAMPLE)
+        count = len(rows) if len(rows) < SAMPLE else max(SAMPLE, SAMPLE * top / (top - rows[-1] + 1))
+        weights.append(math.log(1 + top / (count + 0.5)))
+        newest.append(rows)
+    return weights, newest
 
 
-def _score(row, terms, query, weights, now):
-    title, content, topic = (f" {part} " for part in terms)
-    length = 0.6 + 0.4 * content.count(" ") / 60
-    score = 0.0
-    for group, weight in zip(query.groups, weights):
+def _with_all(connection, query, facets, newest):
+    """Return ids of rows that have all words, as keys: those with them in the title first, then the newest."""
+    titles = [_expression(group, "title topic") for group in query.groups]
+    every = [_expression(group, "title content topic") for group in query.groups]
+    ids = dict.fromkeys(_matching(connection, titles, facets, POOL // 2))
+    complete = len(newest) == 1 and len(newest[0]) < SAMPLE
+    ids.update(dict.fromkeys(newest[0] if complete else _matching(connection, every, facets, POOL)))
+    return ids
+
+
+def _with_some(connection, query, facets, newest, pairs=PAIRS):
+    """Return ids of rows that have some of the words: two of the rarest, or a rare one."""
+    found = sorted((rows[-1] if len(rows) == SAMPLE else 0, number) for number, rows in enumerate(newest) if rows)
+    rare = [_expression(query.groups[number], "title content topic") for _, number in found[:pairs]]
+    ids = {}
+    if len(newest) > 1:
+        for at, one in enumerate(rare):
+            for other in rare[at + 1 :]:
+                ids.update(dict.fromkeys(_matching(connection, [one, other], facets, SAMPLE // 2)))
+    counts = {}
+    for rows in newest:
+        for id in rows:
+            counts[id] = counts.get(id, 0.0) + 1.0 / (1 + len(rows))  # a rare word says more
+    ids.update(dict.fromkeys(sorted(counts, key=lambda id: (-counts[id], -id))))
+    return list(ids)
+
+
+def _scored(connection, ids, query, weights, now):
+    """Return [(id, score)], best first."""
+    holes = ",".join("?" * len(ids))
+    rows = connection.execute(
+        "SELECT t.rowid AS id, t.title, t.content, t.topic, o.updated_at, o.pinned, o.revision_count + o.duplicate_count AS seen "
+        f"FROM terms t JOIN observations o ON o.id = t.rowid WHERE t.rowid IN ({holes})",
+        ids,
+    ).fetchall()
+    groups = [([[f" {index.written(token)} " for token in way] for way in group], weight) for group, weight in zip(query.groups, weights)]
+    today = _day(now)
+    found = []
+    for row in rows:
+        score = _score(f" {row['title']} ", f" {row['content']} ", f" {row['topic']} ", groups)
+        if score:
+            month = max(0, today - _days(row["updated_at"])) / 30
+            found.append(
+                [
+                    row["id"],
+                    score,
+                    1 + 0.10 * row["pinned"] + 0.06 / (1 + month) + 0.04 * row["seen"] / (row["seen"] + 4),
+                    row["updated_at"],
+                ]
+            )
+    found.sort(key=lambda row: (row[3], row[0]), reverse=True)
+    found.sort(key=lambda row: -row[1] * row[2])
+    # the words as typed are looked for where they can still change the order
+    for row, (title, content) in zip(found[:SAMPLE], _texts(connection, [row[0] for row in found[:SAMPLE]])):
+        if len(query.folded) > 1 and query.folded in " ".join(text.fold(f"{title}\n{content[:4_000]}").split()):
+            row[1] += WHOLE
+    return sorted(((row[0], round(row[1] * row[2], 6)) for row in found), key=lambda pair: -pair[1])
+
+
+def _score(title, content, topic, groups):
+    length = 0.6 + content.count(" ") / 150
+    total = 0.0
+    for ways, weight in groups:
         best = 0.0
-        for number, way in enumerate(group):
-            counts = [(title.count(token), content.count(token), topic.count(token)) for token in map(_framed, way)]
-            if all(any(found) for found in counts):
-                ranks = [(TITLE * a + TOPIC * c + CONTENT * b / length) for a, b, c in counts]
-                rank = sum(ranks) / len(ranks)
-                best = max(best, rank / (rank + 1.5) * (1.0 if number == 0 else 0.9))
-        score += weight * best
-    if score and len(query.folded) > 1:
-        folded = text.fold(f"{row['title']}\n{row['content']}" if len(row["content"]) < 2_000 else row["title"])
-        if query.folded in " ".join(folded.split()):
-            score += WHOLE
-    seen = row["revision_count"] + row["duplicate_count"]
-    days = max(0.0, (now - (stamps.read(row["updated_at"]) or now)) / 86_400)
-    return score * (1 + 0.10 * row["pinned"] + 0.06 / (1 + days / 30) + 0.04 * seen / (seen + 4))
+        for number, way in enumerate(ways):
+            rank = 0.0
+            for token in way:
+                one = TITLE * title.count(token) + TOPIC * topic.count(token) + CONTENT * content.count(token) / length
+                if not one:
+                    break
+                rank += one / len(way)
+            else:
+                best = max(best, rank / (rank + 1.5) * (0.9 if number else 1.0))
+        total += weight * best
+    return total
 
 
-def _framed(token):
-    return f" {index.written(token)} "
+def _texts(connection, ids):
+    found = {
+        row[0]: row[1:]
+        for row in connection.execute(f"SELECT id, title, content FROM observations WHERE id IN ({','.join('?' * len(ids))})", ids)
+    }
+    return [found[id] for id in ids]
+
+
+def _with_rows(connection, scored):
+    holes = ",".join("?" * len(scored))
+    rows = {row["id"]: row for row in connection.execute(f"SELECT * FROM observations WHERE id IN ({holes})", [id for id, _ in scored])}
+    return [(rows[id], score) for id, score in scored]
+
+
+def _day(seconds):
+    return seconds // 86_400 * 372 / 365.2425 + 1970 * 372 + 32  # days as `_days` counts them: every month has 31
+
+
+def _days(stamp):
+    return int(stamp[:4]) * 372 + int(stamp[5:7]) * 31 + int(stamp[8:10])
 
 
 def _by_text(connection, words, filters, limit):
@@ -171,20 +248,8 @@ def _by_text(connection, words, filters, limit):
         return []
     kept, values = where(filters)
     rows = connection.execute(
-        "SELECT o.* FROM observations o WHERE o.deleted_at IS NULL"
-        + kept
-        + " AND (instr(lower(o.title), ?) OR instr(lower(o.content), ?)) ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
+        f"SELECT o.* FROM observations o WHERE o.deleted_at IS NULL{kept} AND (instr(lower(o.title), ?) OR instr(lower(o.content), ?)) "
+        "ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
         (*values, words, words, limit),
     ).fetchall()
     return [(row, 1.0) for row in rows]
-
-
-def where(filters):
-    """Return (SQL, values) that keep a query's observations `o` to Filters."""
-    pairs = [(name, value) for name, value in zip(("project", "scope", "type"), filters) if value is not None]
-    return "".join(f" AND o.{name} = ?" for name, _ in pairs), [value for _, value in pairs]
-
-
-def _descending(stamp):
-    # stamps sort as texts; inverted digit by digit they sort the other way round
-    return "".join(chr(255 - ord(char)) if ord(char) < 255 else char for char in stamp)

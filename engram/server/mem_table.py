@@ -67,8 +67,8 @@ ROWS = (
         True,
         ADD,
         "Save one thing worth knowing later, at once and unasked: a decision, a fix with its cause, a convention, a discovery, a "
-        "preference. Content in four parts: what, why, where, learned. The same topic_key updates the earlier text, which is kept. Secrets are "
-        "redacted.",
+        "preference. Content in four parts: what, why, where, learned. The same topic_key updates the earlier text, which is "
+        "kept. Secrets are redacted.",
         ("title",),
         {
             "title": text("Short, verb first, for instance: Chose token bucket for rate limiting."),
