@@ -268,12 +268,12 @@ def _joined(cuts):
 
 def _above(text, start, remarks):
     """Return where a block that starts at `start` begins: with our remark and one empty line above it."""
-    while True:
-        line = text.rfind("\n", 0, start - 1) + 1 if start else 0
-        if start and text[line:start].strip().removeprefix("# ") in remarks and text[line:start].startswith("#"):
-            start = line
-        else:
+    first = 1 if text.startswith(BOM) else 0
+    while start > first:
+        line = max(text.rfind("\n", 0, start - 1) + 1, first)
+        if text[line:start].rstrip() not in [f"# {remark}" for remark in remarks]:
             break
+        start = line
     return start - len(_line_end_before(text, start)) if _empty_line_before(text, start) else start
 
 

@@ -9,7 +9,8 @@ import re
 import tomllib
 
 WORDS = ("theme", "mcpServers", "mcp", "hooks", "model", "tools", "env", "naïve", "設定", "a b", 'q"uote', "back\\slash", "x" * 60, "")
-TEXTS = ("dark", "", "// no comment", "/* nor this */", 'a "quoted" word', "C:\\Users\\demo", "[x,]", "{y,}", "tab\there", "emoji 🚀", "engram", "$HOME ${X:-y}")
+TEXTS = ("dark", "", "// no comment", "/* nor this */", 'a "quoted" word', "C:\\Users\\demo", "[x,]", "{y,}", "tab\there",
+         "emoji 🚀", "engram", "$HOME ${X:-y}")
 REMARKS = ("plain", 'it\'s 19" wide', "{ [ , ] }", "don't", "* star", "http://x.example/y", "mcpServers", "")
 
 
@@ -36,7 +37,7 @@ class JsonMaker:
         dice = self.dice
         pairs = [(dice.choice(WORDS[4:]), self.leaf(depth)) for _ in range(dice.randrange(5))]
         if depth == 0 and self.servers and dice.random() < 0.7:
-            mine = [(f"server{n}", dict(command="x", args=["--a"])) for n in range(dice.randrange(3))]
+            mine = [(f"server{n}", {"command": "x", "args": ["--a"]}) for n in range(dice.randrange(3))]
             pairs.insert(dice.randrange(len(pairs) + 1), (self.servers, Pairs((name, Pairs(one.items())) for name, one in mine)))
         return Pairs(pairs)
 
@@ -114,15 +115,9 @@ def read_jsonc(text):
         out.append(text[at:found.start()])
         out.append(found[0] if found[0][0] == '"' else " ")
         at = found.end()
-    plain = "".join(out) + text[at:]
-    parts = re.split(r'("(?:[^"\\]|\\.)*")', plain)
-    plain = re.sub(r'\x00', "", "\x00".join(parts))
-    rebuilt = ""
-    for number, part in enumerate(parts):
-        rebuilt += part if number % 2 else part
     closed = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])')
-    rebuilt = closed.sub(lambda found: found[0] if found[0][0] == '"' else "", rebuilt)
-    return json.loads(rebuilt, object_pairs_hook=Frozen, parse_float=str, parse_int=str)
+    plain = closed.sub(lambda found: found[0] if found[0][0] == '"' else "", "".join(out) + text[at:])
+    return json.loads(plain, object_pairs_hook=Frozen, parse_float=str, parse_int=str)
 
 
 class Frozen(list):
@@ -140,7 +135,8 @@ def only_inserted(before, after):
     if _one_piece(before, after):
         return True
     at = next((at for at, (one, other) in enumerate(zip(before, after)) if one != other), len(before))
-    return any(after[place:place + 1] == "," and _one_piece(before, after[:place] + after[place + 1:]) for place in range(max(0, at - 2), at + 1))
+    commas = [place for place in range(max(0, at - 2), at + 1) if after[place:place + 1] == ","]
+    return any(_one_piece(before, after[:place] + after[place + 1:]) for place in commas)
 
 
 def _one_piece(before, after):
@@ -184,8 +180,9 @@ def toml_text(dice):
 
 
 def _pair(dice, key):
-    value = dice.choice(("1", "0xFF", "1_000", "1.0", "nan", "true", "1979-05-27T07:32:00Z", "1979-05-27 07:32:00", "'C:\\Users'", '"a # b"',
-                         '"[x]"', '[1, 2]', '["a", # one\n  "b",\n]', '"""\n[mcp_servers.engram]\n"quoted" \\"""\n"""', "'''\n# not a remark\n'''",
+    value = dice.choice(("1", "0xFF", "1_000", "1.0", "nan", "true", "1979-05-27T07:32:00Z", "1979-05-27 07:32:00", "'C:\\Users'",
+                         '"a # b"', '"[x]"', '[1, 2]', '["a", # one\n  "b",\n]',
+                         '"""\n[mcp_servers.engram]\n"quoted" \\"""\n"""', "'''\n# not a remark\n'''",
                          "{ a = 1, b = { c = [] } }", '""', "[]", "{}", "[{a = 1}, {b = '}'}]"))
     return f"{dice.choice(('', '', ' '))}{key} = {value}{dice.choice(('', '', '  # why', chr(9)))}"
 
@@ -193,8 +190,8 @@ def _pair(dice, key):
 def markdown_text(dice):
     """Write a random Markdown text."""
     newline = dice.choice(("\n", "\n", "\r\n"))
-    lines = [dice.choice(("# Title", "", "", "text", "- item", "```", "<!-- other -->", "    <!-- engram:start --> in a line", "\ttab", "naïve 設定"))
-             for _ in range(dice.randrange(12))]
+    lines = [dice.choice(("# Title", "", "", "text", "- item", "```", "<!-- other -->", "    <!-- engram:start --> in a line", "\ttab",
+                          "naïve 設定")) for _ in range(dice.randrange(12))]
     if lines.count("```") % 2:
         lines.append("```")
     return newline.join(lines) + dice.choice((newline, "", newline * 3)) if lines else dice.choice(("", newline))

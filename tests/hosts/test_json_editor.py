@@ -49,7 +49,7 @@ def test_several_edits_of_one_file_come_out_in_any_order():
         steps = [("put", PATH), ("append", ["hooks", "Start"]), ("append", ["hooks", "Prompt"]), ("put", ["mcp", "engram"])]
         steps = [step for step in steps if step[1][0] not in ("mcp",) or "mcp" not in dict(read_jsonc(text))]
         for kind, path in steps:
-            now = editor.put(now, path, ENTRY, editor.JSONC, marks) if kind == "put" else editor.append(now, path, ENTRY, editor.JSONC, marks)
+            now = (editor.put if kind == "put" else editor.append)(now, path, ENTRY, editor.JSONC, marks)
         rolls.shuffle(steps)
         for kind, path in steps:
             marks = json.loads(json.dumps(marks))
@@ -141,8 +141,10 @@ def test_a_large_config_is_edited_in_a_moment():
     ('{"a":1}', '{"a":1,"mcpServers":{"engram":{"command":"x"}}}'),
     ('{ "a": 1 }', '{ "a": 1, "mcpServers": {"engram": {"command": "x"}} }'),
     ('{"mcpServers": {}}', '{"mcpServers": {"engram": {"command": "x"}}}'),
-    ('{\n\t"mcpServers": {\n\t\t"mine": {}\n\t}\n}\n', '{\n\t"mcpServers": {\n\t\t"mine": {},\n\t\t"engram": {\n\t\t\t"command": "x"\n\t\t}\n\t}\n}\n'),
-    ('{\r\n    "a": 1\r\n}', '{\r\n    "a": 1,\r\n    "mcpServers": {\r\n        "engram": {\r\n            "command": "x"\r\n        }\r\n    }\r\n}'),
+    ('{\n\t"mcpServers": {\n\t\t"mine": {}\n\t}\n}\n',
+     '{\n\t"mcpServers": {\n\t\t"mine": {},\n\t\t"engram": {\n\t\t\t"command": "x"\n\t\t}\n\t}\n}\n'),
+    ('{\r\n    "a": 1\r\n}',
+     '{\r\n    "a": 1,\r\n    "mcpServers": {\r\n        "engram": {\r\n            "command": "x"\r\n        }\r\n    }\r\n}'),
     ('{\n  "a": 1 // why\n}', '{\n  "a": 1, // why\n  "mcpServers": {\n    "engram": {\n      "command": "x"\n    }\n  }\n}'),
     ('{\n  "a": 1,\n}', '{\n  "a": 1,\n  "mcpServers": {\n    "engram": {\n      "command": "x"\n    }\n  },\n}'),
     ("{ // none yet\n}", '{ // none yet\n  "mcpServers": {\n    "engram": {\n      "command": "x"\n    }\n  }\n}'),

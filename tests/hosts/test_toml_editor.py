@@ -65,7 +65,8 @@ def test_an_entry_that_was_edited_goes_without_a_trace():
     'mcp_servers = { mine = {}, engram.command = "x", other = { a = 1 } }\n',
     '[mcp_servers]\nengram = { command = "x" } # ours\nmine = { command = "y" }\n',
     '[mcp_servers]\nmine.command = "y"\nengram.command = "x"\n"engram".args = []\n',
-    '[mcp_servers.engram]\ncommand = "x"\n[mcp_servers.engram.env]\nA = "1"\n[[mcp_servers.engram.more]]\nb = 1\n[mcp_servers.mine]\ncommand = "y"\n',
+    '[mcp_servers.engram]\ncommand = "x"\n[mcp_servers.engram.env]\nA = "1"\n'
+    '[[mcp_servers.engram.more]]\nb = 1\n[mcp_servers.mine]\ncommand = "y"\n',
 ])
 @pytest.mark.case("CT-02", "CT-03", "CT-04")
 def test_an_entry_is_found_in_every_spelling(text):
@@ -103,7 +104,8 @@ def test_what_is_not_toml_or_stands_in_the_way_is_refused_with_its_place(text, l
 
 
 def test_comments_of_others_stay_beside_a_removed_block():
-    text = ('# mine\n[mcp_servers.engram]\ncommand = "x"\n# inside\nargs = []\n\n  # about weather\n[mcp_servers.weather] # slow\ncommand = "wx"\n')
+    text = ('# mine\n[mcp_servers.engram]\ncommand = "x"\n# inside\nargs = []\n\n'
+            '  # about weather\n[mcp_servers.weather] # slow\ncommand = "wx"\n')
     assert editor.drop_table(text, PATH) == '# mine\n\n  # about weather\n[mcp_servers.weather] # slow\ncommand = "wx"\n'
 
 
