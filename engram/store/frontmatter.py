@@ -17,7 +17,7 @@ from engram.errors import MemoryFileError
 
 FENCE = "---"
 Entry = namedtuple("Entry", "value first last comment")
-KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#\-\[\]{},&*!|>'"%@`:?][^:]*?|-[^\s:][^:]*?)\s*:(?=\s|$)""")
+KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#\-\[\]{},&*!|>'"%@`:?][^:]*+|-[^\s:][^:]*+)\s*+:(?=\s|$)""")
 BARE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 BARE = re.compile(r"[A-Za-z0-9_./@+:-]+\Z")
 NUMBER = re.compile(r"[-+]?(\d|\.\d)[\d_]*(\.\d*)?([eE][-+]?\d+)?\Z")
@@ -297,22 +297,36 @@ class _Reader:
 
     def flow(self, index, rest):
         """Read a quoted scalar, a flow list or a flow mapping, over several lines if need be."""
-        last = index
+        last, step = index, 1
         while True:
             reader = _Flow(rest, 0)
             try:
                 value = reader.value(0)
-                tail = rest[reader.at:].strip()
-                if tail and not tail.startswith("#"):
-                    self.fail(last, f"`{tail[:20]}` stands behind the end of the value.")
-                return value, last + 1
             except _Unfinished:
-                last += 1
-                if last >= len(self.lines) or (self.lines[last].strip() and not self.lines[last].startswith((" ", "\t", "]", "}"))):
+                more = self.continued(last + 1, step)
+                if not more:
                     self.fail(index, "this value is never closed.")
-                rest += " " + self.lines[last].strip()
+                rest = "\n".join([rest, *more])
+                last, step = last + len(more), step * 2  # line by line a long value would be read too many times
+                continue
             except ValueError as error:
-                self.fail(last, str(error), "anchor" if "anchor" in str(error) else "header")
+                self.fail(index + rest.count("\n", 0, reader.at), str(error), "anchor" if "anchor" in str(error) else "header")
+            last = index + rest.count("\n", 0, reader.at)
+            tail = rest[reader.at:].partition("\n")[0].strip()
+            if tail and not tail.startswith("#"):
+                self.fail(last, f"`{tail[:20]}` stands behind the end of the value.")
+            return value, last + 1
+
+    def continued(self, index, most):
+        """Return the lines from `index` that can go on with a flow value, stripped, at most `most`."""
+        made = []
+        while len(made) < most and index < len(self.lines):
+            line = self.lines[index]
+            if line.strip() and not line.startswith((" ", "\t", "]", "}")):
+                break
+            made.append(line.strip())
+            index += 1
+        return made
 
 
 class _Unfinished(Exception):
@@ -328,10 +342,11 @@ class _Flow:
 
     def space(self):
         while self.at < len(self.text):
-            if self.text[self.at] in " \t":
+            if self.text[self.at] in " \t\n":
                 self.at += 1
-            elif self.text[self.at] == "#" and (self.at == 0 or self.text[self.at - 1] in " \t"):
-                self.at = len(self.text)
+            elif self.text[self.at] == "#" and (self.at == 0 or self.text[self.at - 1] in " \t\n"):
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
             else:
                 return
         raise _Unfinished
@@ -401,7 +416,7 @@ class _Flow:
                 at += 2
             else:
                 self.at = at + 1
-                inner = self.text[start + 1:at]
+                inner = _one_line(self.text[start + 1:at])
                 return inner.replace("''", "'") if quote == "'" else _unescape(inner)
         raise _Unfinished
 
@@ -409,12 +424,16 @@ class _Flow:
         start = self.at
         while self.at < len(self.text):
             character = self.text[self.at]
-            if character in stops and (character != ":" or self.text[self.at + 1:self.at + 2] in ("", " ")):
+            if character in stops and (character != ":" or self.text[self.at + 1:self.at + 2] in ("", " ", "\n")):
                 break
-            if character == "#" and self.text[self.at - 1:self.at] == " ":
+            if character == "#" and self.text[self.at - 1:self.at] in (" ", "\n"):
                 break
             self.at += 1
-        return self.text[start:self.at].strip()
+        return _one_line(self.text[start:self.at].strip())
+
+
+def _one_line(text):
+    return " ".join(text.split("\n")) if "\n" in text else text
 
 
 def _unescape(inner):

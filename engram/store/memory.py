@@ -19,7 +19,7 @@ LARGEST = 1024 * 1024
 LEVELS = {"base": 0, "basic": 0, "core": 0, "foundation": 0, "foundational": 0, "fundamental": 0,
           "intermediate": 1, "mid": 1, "advanced": 2, "deep": 2}
 VARIANTS = ("light", "balanced", "strict")
-HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\Z")
+HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 CODE_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s|(?<=[。！？])")
 LIST_KEYS = ("tags", "triggers", "depends_on", "role", "evidence_refs", "derived_from", "source_files", "source_hashes",
@@ -224,22 +224,26 @@ def _with_section(text, name, new_text):
 def _outline(body):
     """Return (title, sections): the first `#` heading, and `##` headings (and `##/###`) mapped to their text."""
     lines = body.split("\n")
-    title = next((found[2] for _, found in _headings(lines) if len(found[1]) == 1), "")
+    title = next((text for _, depth, text in _headings(lines) if depth == 1), "")
     sections = {}
     for name, first, last in _spans(lines):
         text = "\n".join(lines[first:last]).strip("\n")
-        sections[name] = sections[name] + "\n\n" + text if name in sections else text
-    return title, sections
+        sections.setdefault(name, []).append(text)
+    return title, {name: "\n\n".join(texts) for name, texts in sections.items()}
 
 
 def _spans(lines):
     """Return (name, first, last) of each section: `##`, and `###` in it as `Above/Below`; a `##` spans its `###`s."""
     spans, above = [], None
-    marks = [(index, len(found[1]), found[2]) for index, found in _headings(lines) if 1 <= len(found[1]) <= 3]
-    for at, (index, depth, name) in enumerate(marks):
+    marks = [row for row in _headings(lines) if row[1] <= 3]
+    ends, nearest = {}, {1: len(lines), 2: len(lines), 3: len(lines)}
+    for index, depth, _ in reversed(marks):
+        ends[index] = min(nearest[above_it] for above_it in range(1, depth + 1))
+        nearest[depth] = index
+    for index, depth, name in marks:
         if depth == 1:
             continue
-        end = next((i for i, d, _ in marks[at + 1:] if d <= depth), len(lines))
+        end = ends[index]
         if depth == 2:
             above = name
             spans.append((name, index + 1, end))
@@ -249,11 +253,14 @@ def _spans(lines):
 
 
 def _headings(lines):
+    """Yield (index, depth, text) of each heading outside code."""
     for index, line, fenced in _unfenced(lines):
         if not fenced and line.startswith("#"):
             found = HEADING.match(line.rstrip("\r"))
             if found:
-                yield index, found
+                text = found[2].rstrip(" \t")
+                bare = text.rstrip("#")  # closing marks go, the # of a name such as C# stays
+                yield index, len(found[1]), bare.rstrip(" \t") if not bare or bare[-1] in " \t" else text
 
 
 def _unfenced(lines):
@@ -285,8 +292,8 @@ def _refuse_conflict(body, first_line):
 
 def _below_title(body):
     lines = body.split("\n")
-    for index, found in _headings(lines):
-        if len(found[1]) == 1:
+    for index, depth, _ in _headings(lines):
+        if depth == 1:
             return "\n".join(lines[index + 1:])
     return body
 
