@@ -41,7 +41,8 @@ def chosen(proposal, content):
     """Return (numbers, scope) that an accepted form chose, or None when the answer is no valid choice.
 
     Nothing chosen, an unknown number, a value of a wrong type and a scope that is wider than the
-    proposal's are no valid choice. A missing scope is the proposal's own.
+    proposal's are no valid choice. A missing scope is the proposal's own; of the chosen numbers those
+    with something to write count, which a NOOP has not.
     """
     if proposal.kind == "note":
         return ([1], None) if content == {"choice": YES} else None
@@ -51,7 +52,7 @@ def chosen(proposal, content):
     answers = {name: value for name, value in content.items() if name != "scope"}
     if scope not in allowed or not all(name in numbers and isinstance(value, bool) for name, value in answers.items()):
         return None
-    picked = [number for name, number in numbers.items() if answers.get(name)]
+    picked = [number for name, number in numbers.items() if answers.get(name) and number in proposal.numbers]
     return (picked, None if scope == allowed[0] else scope) if picked else None
 
 

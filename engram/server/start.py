@@ -5,14 +5,8 @@ An option that is not known never stops the server: hosts keep command lines for
 from __future__ import annotations
 
 import os
-import signal
 
-# The first thing a client may send is the signal that ends a probe (mcp-wire.md 0.6); until the server
-# has handlers of its own, that ends the process at once and without a traceback.
-for _name in ("SIGINT", "SIGTERM"):
-    signal.signal(getattr(signal, _name), lambda number, frame: os._exit(0))
-
-from engram.server import stdio  # noqa: E402 - after the handlers, see above
+from engram.server import stdio
 
 SURFACES = ("engram", "mem", "all")
 FLAGS = ("--always-load", "--no-elicitation")

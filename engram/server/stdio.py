@@ -30,14 +30,12 @@ class Wire:
     def __init__(self):
         self.gone = False
         self._lock = threading.Lock()
+        null = os.open(os.devnull, os.O_RDWR)
+        while null <= 2:  # started without one of the three: it is the null device now
+            null = os.open(os.devnull, os.O_RDWR)
         self.input = os.dup(0)
         self.output = os.dup(1)
-        null = os.open(os.devnull, os.O_RDWR)
-        try:
-            os.dup2(2, 1)
-        except OSError:  # started without a stderr
-            os.dup2(null, 1)
-            os.dup2(null, 2)
+        os.dup2(2, 1)
         os.dup2(null, 0)
         os.close(null)
         self._poll = None
