@@ -1,221 +1,206 @@
 """The one ranker: a query and some indexes in, scored documents out.
 
 Pure: reads through the methods of `store.index_tables.Tables`; must not know files, visibility, budgets or who asks. One
-setting for every store: the numbers below were chosen on the open benchmark sets together, never for one of them.
+setting for every store: the numbers were chosen on the open benchmark sets together, never for one of them.
 
-1. Words of the query become slots: a known word, or the words that an unknown one stands for (accents, typing errors), plus
-   related words when the caller has some.
+1. Words of the query become slots: a known word, or the words that an unknown one stands for (accents, typing errors), and
+   related words when the caller has a table of them.
 2. Postings, rare slots first, at most `VISITS` of them, give BM25F scores.
-3. The best `POOL` are scored again with what postings can't say: common words, neighbouring words, character grams.
+3. The best `POOL` are ordered again with what postings can't say: words side by side, and character grams that also run
+   across word ends. Each of the three is taken relative to its best.
+
+Words that say little never bring a document in (recall.md, Routing); a query of nothing else finds what has all of them.
 """
 from __future__ import annotations
 
 from array import array
-from math import exp, log
+from collections import namedtuple
+from math import log
 from struct import pack
 
-from engram.store.index_tables import decoded_length, grams_of
-from engram.text.folding import plain
-from engram.text.typing_errors import slips, tolerance
-from engram.text.words import is_common, terms
+from engram.recall.slots import Slot, of_query
+from engram.store.index_tables import decoded_length, length_code, spelled
+from engram.text.words import is_common, is_unspaced, terms
 
-P = dict(k1=1.2, b=0.6, common=0.2, pair=0.2, gram=0.4, gk1=1.2, gb=0.6, fuzzy=0.8, qlog=1, pool=300, visits=150_000, gtf=1, floor=0.0)
+K1, B = 1.6, 0.75
+EVEN = 20.0  # terms added to every length, so that very short texts are not told apart by theirs
+GRAM_SHARE, GRAM_K1, GRAM_B = 0.7, 1.2, 0.6
+PAIR_SHARE = 0.1
+POOL = 200
+VISITS = 100_000
+LONGEST_QUERY = 2000  # terms; what a person or an agent asks begins with what it is about
+
+# score: 1.0 and more for the best; segment: number in the list of indexes; slots: how the query was read
+Hit = namedtuple("Hit", "score segment doc")
+Ranking = namedtuple("Ranking", "hits slots")
+_NOTHING = Ranking([], [])
 
 
-class Slot:
-    """One word of the query: its weight and the index terms that stand for it, `(segment, term id, factor)`."""
+def rank(segments, query: str, *, limit: int = POOL, related=None) -> Ranking:
+    """Return the documents of `segments` that match, best first; the same input gives the same order.
 
-    __slots__ = ("word", "weight", "idf", "members", "words", "common", "df")
+    `related(words) -> {word: [(other word, similarity 0 to 1), …]}` brings in words that mean nearly the same.
+    """
+    sequence = terms(query)[:LONGEST_QUERY]
+    totals = [segment.totals() for segment in segments]
+    number = sum(count for count, _ in totals)
+    if not number or not sequence:
+        return _NOTHING
+    average = max(1.0, sum(length for _, length in totals) / number)
+    slots = of_query(segments, sequence, number, related)
+    norms = [K1 * (1 - B + B * (decoded_length(code) + EVEN) / (average + EVEN)) for code in range(256)]
+    strong = [slot for slot in slots if slot.members and not slot.common]
+    if strong:
+        scores, unseen = _candidates(segments, strong, norms)
+    else:
+        scores, unseen = _with_all(segments, slots, norms), []
+    pool = sorted(scores.items(), key=lambda row: (-row[1], row[0]))[:POOL]
+    return Ranking(_ordered(segments, query, sequence, slots, unseen, pool, norms, number)[:limit], slots)
 
-    def __init__(self, word, weight, common):
-        self.word, self.weight, self.common = word, weight, common
-        self.members, self.words, self.idf, self.df = [], [], 0.0, 0
 
-
-def rank(segments, query, limit=50, related=None):
-    """Return `[(score, segment number, document id)]`, best first."""
-    sequence = terms(query)
-    totals = [s.totals() for s in segments]
-    n = sum(t[0] for t in totals)
-    if not n or not sequence:
+def matched(segments, ranking: Ranking, hit: Hit) -> list[str]:
+    """Return the words of the query that a hit has, for `--explain`: `word`, or `word ~ stand-in` for a near one."""
+    found = segments[hit.segment].sequences([hit.doc])
+    if not found:
         return []
-    average = max(1.0, sum(t[1] for t in totals) / n)
-    slots = _slots(segments, sequence, n)
-    live = [s for s in slots if s.members]
-    strong = [s for s in live if not s.common]
-    if not strong:
-        return []
-    norms = [P["k1"] * (1 - P["b"] + P["b"] * decoded_length(c) / average) for c in range(256)]
-    scores = {}
-    left = P["visits"]
-    unseen = []
-    for slot in sorted(strong, key=lambda s: (s.df, s.word)):
+    have = set(array("I", found[hit.doc][1]))
+    out = []
+    for slot in ranking.slots:
+        if not slot.common:
+            near = sorted({word for segment, term, word, _ in slot.members if segment == hit.segment and term in have})
+            if near:
+                out.append(slot.word if slot.word in near else f"{slot.word} ~ {', '.join(near)}")
+    return out
+
+
+def _candidates(segments, strong: list[Slot], norms) -> tuple[dict[int, float], list[Slot]]:
+    """Return `{segment << 32 | document: score}` and the slots too common to be visited."""
+    scores: dict[int, float] = {}
+    unseen, left = [], VISITS
+    for slot in sorted(strong, key=lambda slot: (slot.df, slot.word)):
         if left <= 0:
             unseen.append(slot)
-            continue
-        left -= _visit(segments, slot, norms, scores)
-    pool = sorted(scores.items(), key=lambda kv: (-kv[1], kv[0]))[:P["pool"]]
-    return _rerank(segments, sequence, slots, unseen, pool, norms, average, n)[:limit]
-
-
-def _slots(segments, sequence, n):
-    counts = {}
-    for t in sequence:
-        counts[t] = counts.get(t, 0) + 1
-    slots = []
-    found = [s.lookup(counts) for s in segments]
-    for word, count in counts.items():
-        common = is_common(word)
-        weight = (1 + log(count) if P["qlog"] else count) * (P["common"] if common else 1.0)
-        slot = Slot(word, weight, common)
-        for i, f in enumerate(found):
-            if word in f:
-                slot.members.append((i, f[word][0], 1.0))
-                slot.df += f[word][1]
-        if not slot.members and not common:
-            for i, s in enumerate(segments):
-                for w, tid, df, factor in _stand_ins(s, word):
-                    slot.members.append((i, tid, factor))
-                    slot.words.append(w)
-                    slot.df += df
-        slot.df = min(slot.df, n)
-        slot.idf = log(1 + (n - slot.df + 0.5) / (slot.df + 0.5))
-        slots.append(slot)
-    return slots
-
-
-def _stand_ins(segment, word):
-    bare = plain(word)
-    same = segment.unaccented(bare)
-    if bare != word:
-        same += [(w, t, d) for w, (t, d) in segment.lookup([bare]).items()]
-    if same:
-        return [(w, t, d, 1.0) for w, t, d in same]
-    limit = tolerance(word)
-    if not limit:
-        return []
-    counts = {}
-    for ids in segment.grams(grams_of(word)).values():
-        for t in ids:
-            counts[t] = counts.get(t, 0) + 1
-    best = sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))[:200]
-    near = []
-    for t, (w, d) in segment.by_id([t for t, _ in best]).items():
-        k = slips(word, w, limit)
-        if k <= limit:
-            near.append((k, w, t, d))
-    if not near:
-        return []
-    near.sort()
-    least = near[0][0]
-    return [(w, t, d, P["fuzzy"] ** k) for k, w, t, d in near if k == least][:5]
-
-
-def _visit(segments, slot, norms, scores):
-    seen = 0
-    best = {} if len(slot.members) > 1 else None
-    for seg, tid, factor in slot.members:
-        docs, codes = segments[seg].postings(tid)
-        table = {}
-        base = seg << 32
-        w = slot.weight * slot.idf * factor * (P["k1"] + 1)
-        for code in set(codes):
-            tf = (code >> 8) / 2
-            table[code] = w * tf / (tf + norms[code & 255])
-        seen += len(docs)
-        if best is None:
-            get = scores.get
-            for d, c in zip(docs, codes):
-                d += base
-                scores[d] = get(d, 0.0) + table[c]
         else:
-            for d, c in zip(docs, codes):
-                d += base
-                if table[c] > best.get(d, 0.0):
-                    best[d] = table[c]
-    if best:
-        for d, v in best.items():
-            scores[d] = scores.get(d, 0.0) + v
+            left -= _visit(segments, slot, norms, scores, left)
+    return scores, unseen
+
+
+def _visit(segments, slot: Slot, norms, scores: dict[int, float], most: int) -> int:
+    """Add the scores of one slot; a document counts with the best of the slot's words. Returns the postings seen."""
+    seen = 0
+    best: dict[int, float] | None = {} if len(slot.members) > 1 else None
+    for segment, term, _, factor in slot.members:
+        docs, codes = segments[segment].postings(term, most)
+        seen += len(docs)
+        base, weight = segment << 32, slot.weight * slot.idf * factor * (K1 + 1)
+        worth = {code: weight * (code >> 8) / ((code >> 8) + 2 * norms[code & 255]) for code in set(codes)}
+        if best is not None:
+            for doc, code in zip(docs, codes):
+                if worth[code] > best.get(doc + base, 0.0):
+                    best[doc + base] = worth[code]
+        elif base or scores:
+            get = scores.get
+            for doc, code in zip(docs, codes):
+                doc += base
+                scores[doc] = get(doc, 0.0) + worth[code]
+        else:
+            scores.update(zip(docs, map(worth.__getitem__, codes)))
+    for doc, value in (best or {}).items():
+        scores[doc] = scores.get(doc, 0.0) + value
     return seen
 
 
-def _rerank(segments, sequence, slots, unseen, pool, norms, average, n):
-    by_seg = {}
+def _with_all(segments, slots: list[Slot], norms) -> dict[int, float]:
+    """Return the documents that have every word of a query of common words; one word alone finds nothing."""
+    if len(slots) < 2:
+        return {}
+    kept: dict[int, float] | None = None
+    for slot in sorted(slots, key=lambda slot: (slot.df, slot.word)):
+        scores: dict[int, float] = {}
+        _visit(segments, slot, norms, scores, VISITS)
+        kept = scores if kept is None else {doc: kept[doc] + value for doc, value in scores.items() if doc in kept}
+    return kept or {}
+
+
+def _ordered(segments, query, sequence, slots, unseen, pool, norms, number) -> list[Hit]:
+    """Score the pool with pairs and grams beside its words; return hits in order."""
+    strong = [word for word in sequence if not is_common(word)]
+    wide = {word for word in strong if is_unspaced(word)}
+    weight = {slot.word: slot.weight * slot.idf for slot in slots}
+    total = sum(weight.get(word, 0.0) for word in dict.fromkeys(strong))
+    share = sum(weight.get(word, 0.0) for word in dict.fromkeys(strong) if word not in wide) / total if total else 0.0
+    pairs = [pair for pair in dict.fromkeys(zip(strong, strong[1:])) if pair[0] != pair[1] and wide.isdisjoint(pair)]
+    wanted = _text_grams(spelled([query[:20_000]]))
+    rows = []
+    for segment, found in _by_segment(pool):
+        sequences = segments[segment].sequences([doc for doc, _ in found])
+        ids = {slot.word: [term for own, term, _, _ in slot.members if own == segment] for slot in slots}
+        keys = [(pair, [pack("=II", left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
+        for doc, score in found:
+            if doc in sequences:  # a removed document leaves its postings
+                length, packed, words = sequences[doc]
+                score += _unseen(unseen, ids, packed, norms[length_code(length)])
+                words = f" {words} "
+                rows.append((score, len(words), [pair for pair, packs in keys if any(_has_pair(packed, one) for one in packs)],
+                             [(gram, words.count(gram)) for gram in wanted if gram in words], segment, doc))
+    if not rows:
+        return []
+    grams, pairs = _rarity(wanted, (gram for row in rows for gram, _ in row[3]), number), _rarity(None, (p for row in rows for p in row[2]), number)
+    even = 6 * EVEN
+    average = sum(row[1] for row in rows) / len(rows) + even
+    parts = []
+    for score, length, has_pairs, has_grams, segment, doc in rows:
+        norm = GRAM_K1 * (1 - GRAM_B + GRAM_B * (length + even) / average)
+        parts.append((score, sum(grams[gram] * count / (count + norm) for gram, count in has_grams),
+                      sum(pairs[pair] for pair in has_pairs), segment, doc))
+    best = [max(part[i] for part in parts) or 1.0 for i in range(3)]
+    hits = [Hit(round(score / best[0] + share * (GRAM_SHARE * gram / best[1] + PAIR_SHARE * pair / best[2]), 6), segment, doc)
+            for score, gram, pair, segment, doc in parts]
+    hits.sort(key=lambda hit: (-hit.score, hit.segment, hit.doc))
+    return hits
+
+
+def _by_segment(pool):
+    """Yield (segment, [(document, score), …]) of a pool."""
+    found: dict[int, list] = {}
     for key, score in pool:
-        by_seg.setdefault(key >> 32, []).append((key & 0xFFFFFFFF, score))
-    slot_of = {s.word: s for s in slots}
-    out = []
-    for seg, rows in by_seg.items():
-        segment = segments[seg]
-        seqs = segment.sequences([d for d, _ in rows])
-        ids = {s.word: [t for g, t, _ in s.members if g == seg] for s in slots}
-        pairs = {}
-        for a, b in zip(sequence, sequence[1:]):
-            if a != b and (a, b) not in pairs and not (slot_of[a].common and slot_of[b].common):
-                w = P["pair"] * (slot_of[a].idf * slot_of[a].weight + slot_of[b].idf * slot_of[b].weight) 
-                pairs[a, b] = (w, [pack("=II", x, y) for x in ids[a] for y in ids[b]])
-        pairs = [p for p in pairs.values() if p[1]]
-        extra = [(s, ids[s.word]) for s in slots if (s.common or s in unseen) and ids[s.word]]
-        gramw, gtable = _gram_terms(segment, sequence, n)
-        for d, score in rows:
-            if d not in seqs:
-                continue
-            length, packed = seqs[d]
-            arr = array("I", packed)
-            norm = norms[_code(length)]
-            for s, tids in extra:
-                tf = sum(map(arr.count, tids))
-                if tf:
-                    score += s.weight * s.idf * tf * (P["k1"] + 1) / (tf + norm)
-            for w, keys in pairs:
-                for key in keys:
-                    at = packed.find(key)
-                    while at >= 0 and at % 4:
-                        at = packed.find(key, at + 1)
-                    if at >= 0:
-                        score += w
-                        break
-            g = 0.0
-            hits = gtable.keys() & set(arr)
-            if hits:
-                acc = {}
-                for t in hits:
-                    tf = arr.count(t) if P["gtf"] else 1
-                    for gram in gtable[t]:
-                        acc[gram] = acc.get(gram, 0) + tf
-                gn = P["gk1"] * (1 - P["gb"] + P["gb"] * length / average)
-                for gram, tf in acc.items():
-                    g += gramw[gram] * tf / (tf + gn)
-            out.append([score, g, seg, d])
-    top = max((r[0] for r in out), default=1.0) or 1.0
-    gtop = max((r[1] for r in out), default=0.0) or 1.0
-    res = [(r[0] / top + P["gram"] * r[1] / gtop, r[2], r[3]) for r in out]
-    res.sort(key=lambda r: (-round(r[0], 6), r[1], r[2]))
-    return res
+        found.setdefault(key >> 32, []).append((key & 0xFFFFFFFF, score))
+    return found.items()
 
 
-def _code(length):
-    from engram.store.index_tables import length_code
-    return length_code(length)
+def _text_grams(text: str) -> dict[str, int]:
+    """Return how often each run of four characters occurs."""
+    framed, found = f" {text} ", {}
+    for at in range(len(framed) - 3):
+        gram = framed[at:at + 4]
+        found[gram] = found.get(gram, 0) + 1
+    return found
 
 
-def _gram_terms(segment, sequence, n):
-    want = {}
-    for t in dict.fromkeys(sequence):
-        if not is_common(t):
-            for g in grams_of(t):
-                want[g] = want.get(g, 0) + 1
-    found = segment.grams(want)
-    tids = set()
-    for ids in found.values():
-        tids.update(ids)
-    dfs = segment.by_id(tids)
-    gramw, gtable = {}, {}
-    for g, ids in found.items():
-        df = sum(dfs[t][1] for t in ids if t in dfs)
-        df = n * (1 - exp(-df / n)) if df else 0
-        gramw[g] = log(1 + (n - df + 0.5) / (df + 0.5)) * (1 + log(want[g]))
-        for t in ids:
-            if t in dfs:
-                gtable.setdefault(t, []).append(g)
-    return gramw, gtable
+def _rarity(counts, seen, number: int) -> dict:
+    """Return the weight of each thing seen in the pool: rare ones count more, repeated ones of the query a little more."""
+    found: dict = {}
+    for thing in seen:
+        found[thing] = found.get(thing, 0) + 1
+    return {thing: (1 + log(counts[thing]) if counts else 1.0) * log(1 + (number - df + 0.5) / (df + 0.5)) for thing, df in found.items()}
+
+
+def _unseen(slots, ids, packed: bytes, norm: float) -> float:
+    """Return what the slots that were not visited give a document, counted in its text alone."""
+    if not slots:
+        return 0.0
+    have = array("I", packed)
+    score = 0.0
+    for slot in slots:
+        count = sum(map(have.count, ids[slot.word]))
+        if count:
+            score += slot.weight * slot.idf * count * (K1 + 1) / (count + norm)
+    return score
+
+
+def _has_pair(packed: bytes, pair: bytes) -> bool:
+    """Whether two packed ids stand side by side."""
+    at = packed.find(pair)
+    while at >= 0 and at % 4:
+        at = packed.find(pair, at + 1)
+    return at >= 0

@@ -15,19 +15,18 @@ from math import log2
 import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 
 from engram.text.folding import plain
-from engram.text.words import is_unspaced
+from engram.text.words import is_common, is_unspaced, terms, words
 
 CHUNK_BITS = 12
 _TERM_SHIFT = 20  # chunk numbers below it: 2^32 documents
 FIELD_WEIGHTS = (3, 3, 2)  # title, tags and triggers, text; in halves
-GRAM = 4
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE term (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, df INTEGER NOT NULL);
 CREATE TABLE alias (plain TEXT NOT NULL, term INTEGER NOT NULL, PRIMARY KEY (plain, term)) WITHOUT ROWID;
 CREATE TABLE posting (id INTEGER PRIMARY KEY, docs BLOB NOT NULL, codes BLOB NOT NULL);
 CREATE TABLE gram (gram TEXT PRIMARY KEY, terms BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE sequence (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL);
+CREATE TABLE sequence (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL, words TEXT NOT NULL);
 """
 
 
@@ -41,12 +40,17 @@ def decoded_length(code: int) -> float:
     return 2 ** (code / 16) - 1
 
 
-def grams_of(term: str) -> list[str]:
-    """Return the distinct character grams of a term with its beginning marked; none for unspaced scripts and numbers."""
-    if len(term) < 3 or is_unspaced(term) or not term[0].isalpha():
+def spelling_grams(term: str) -> list[str]:
+    """Return the distinct runs of three letters of a term with its ends marked; none for unspaced scripts and numbers."""
+    if len(term) < 3 or len(term) > 40 or not term[0].isalpha() or is_unspaced(term):
         return []
-    framed = "^" + term
-    return list(dict.fromkeys(framed[i:i + GRAM] for i in range(max(1, len(framed) - GRAM + 1))))
+    framed = f"^{term}$"
+    return list(dict.fromkeys(framed[at:at + 3] for at in range(len(framed) - 2)))
+
+
+def spelled(fields) -> str:
+    """Return the words of a document as character grams read them: folded, unstemmed, common words and unspaced runs out."""
+    return " ".join(w for field in fields for w in words(field) if not is_common(w) and not is_unspaced(w))
 
 
 class Tables:
@@ -55,6 +59,10 @@ class Tables:
     def __init__(self, connection):
         self.db = connection
         self._ids: dict[str, int] = {}
+
+    def forget(self) -> None:
+        """Forget the ids of words that a transaction made and did not keep."""
+        self._ids.clear()
 
     # -- what a ranker asks -------------------------------------------------------------------------------------------
 
@@ -90,25 +98,31 @@ class Tables:
                 found[term] = (word, df)
         return found
 
-    def postings(self, term: int) -> tuple[array, array]:
-        """Return the document ids and codes of a term, by document id."""
+    def postings(self, term: int, most: int = 1 << 30) -> tuple[array, array]:
+        """Return the document ids and codes of a term, by document id; about `most` of them when there are more."""
         docs, codes = array("I"), array("H")
         first = term << _TERM_SHIFT
         for d, c in self.db.execute("SELECT docs, codes FROM posting WHERE id BETWEEN ? AND ? ORDER BY id",
                                     (first, first + (1 << _TERM_SHIFT) - 1)):
             docs.frombytes(d)
             codes.frombytes(c)
+            if len(docs) >= most:
+                break
         return docs, codes
 
-    def sequences(self, ids) -> dict[int, tuple[int, bytes]]:
-        """Return `{document id: (length, packed term ids in order)}`; removed documents are missing."""
+    def sequences(self, ids) -> dict[int, tuple[int, bytes, str]]:
+        """Return `{document id: (length, packed ids of its uncommon terms in order, its uncommon words)}`.
+
+        Removed documents are missing.
+        """
         ids = list(ids)
         found = {}
         for at in range(0, len(ids), 500):
             part = ids[at:at + 500]
             marks = ",".join("?" * len(part))
-            for doc, length, packed in self.db.execute(f"SELECT id, length, terms FROM sequence WHERE id IN ({marks})", part):
-                found[doc] = (length, packed)
+            for doc, length, packed, words in self.db.execute(
+                    f"SELECT id, length, terms, words FROM sequence WHERE id IN ({marks})", part):
+                found[doc] = (length, packed, words)
         return found
 
     def grams(self, grams) -> dict[str, array]:
@@ -125,7 +139,7 @@ class Tables:
     # -- documents in and out -----------------------------------------------------------------------------------------
 
     def add(self, documents) -> None:
-        """Take in documents: `(id, (title terms, tag terms, text terms))`, ids unused so far and rising."""
+        """Take in documents: `(id, (title, tags, text))`, ids unused so far and rising."""
         postings: dict[int, tuple[array, array]] = {}
         counts: dict[int, int] = {}
         rows, chunk, number, total = [], None, 0, 0
@@ -143,7 +157,7 @@ class Tables:
                 slot[0].append(doc)
                 slot[1].append((weight if weight < 255 else 255) << 8 | code)
                 counts[term] = counts.get(term, 0) + 1
-            rows.append((doc, length, sequence.tobytes()))
+            rows.append((doc, length, sequence.tobytes(), spelled(fields)))
             number += 1
             total += length
         if rows:
@@ -156,7 +170,7 @@ class Tables:
         counts: dict[int, int] = {}
         number = total = 0
         found = self.sequences(ids)
-        for length, packed in found.values():
+        for length, packed, _ in found.values():
             for term in set(array("I", packed)):
                 counts[term] = counts.get(term, 0) + 1
             number += 1
@@ -175,12 +189,14 @@ class Tables:
         """Return the sequence (fields apart by a 0), the weighted counts in halves, and the length."""
         sequence, weights, length = array("I"), {}, 0
         for field, weight in zip(fields, FIELD_WEIGHTS):
-            ids = self._term_ids(field)
+            found = terms(field)
+            ids = self._term_ids(found)
             for term in ids:
                 weights[term] = weights.get(term, 0) + weight
             length += len(ids)
-            sequence.extend(ids)
+            sequence.extend([t for t, w in zip(ids, found) if not is_common(w)])
             sequence.append(0)
+        sequence.extend(weights.keys() - set(sequence))
         return sequence, weights, length
 
     def _term_ids(self, words: list[str]) -> list[int]:
@@ -211,7 +227,7 @@ class Tables:
                 bare = plain(word)
                 if bare != word:
                     aliases.append((bare, number))
-            for gram in grams_of(word):
+            for gram in spelling_grams(word):
                 slot = grams.get(gram)
                 if slot is None:
                     slot = grams[gram] = array("I")
@@ -226,7 +242,7 @@ class Tables:
         self.db.executemany(
             "INSERT INTO posting VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB), codes = CAST(codes || excluded.codes AS BLOB)",
             [(term << _TERM_SHIFT | chunk, docs.tobytes(), codes.tobytes()) for term, (docs, codes) in sorted(postings.items())])
-        self.db.executemany("INSERT INTO sequence VALUES (?, ?, ?)", rows)
+        self.db.executemany("INSERT INTO sequence VALUES (?, ?, ?, ?)", rows)
 
 
 def in_memory() -> Tables:

@@ -31,6 +31,7 @@ class Place:
         self.config_dir = _folder(env.get("ENGRAM_CONFIG_DIR"), self.start) or self.user_dir
         self.root = find_root(self.start, home)
         self.workspace = Store("workspace", os.path.join(self.root, STORE), boundary=self.root)
+        self.workspace.user_dir = self.user_dir
         self._settings = None
         self._global = False
 
@@ -60,6 +61,8 @@ class Place:
             path = self.env.get("ENGRAM_GLOBAL_DIR") or self.settings.get("global_path")
             path = _folder(path, self.start)
             self._global = Store("global", path, boundary=path) if path else None
+            if self._global is not None:
+                self._global.user_dir = self.user_dir
         return self._global
 
     @property

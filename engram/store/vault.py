@@ -33,6 +33,7 @@ class Store:
         self.scope = scope
         self.root = root
         self.boundary = boundary
+        self.user_dir = None  # set by the Place: where the key of the derived index lies
 
     def __repr__(self):
         return f"<Store {self.scope} {self.root}>"

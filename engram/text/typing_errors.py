@@ -1,4 +1,4 @@
-"""Words that differ by a slip of the finger: edit distance and the grams that find its candidates.
+"""Words that differ by a slip of the finger: how many slips, and how many a word may have.
 
 Must not know where the vocabulary is kept.
 """
@@ -10,12 +10,6 @@ def tolerance(word: str) -> int:
     if len(word) < 4 or any(c.isdigit() for c in word):
         return 0
     return 1 if len(word) < 8 else 2
-
-
-def spelling_grams(word: str) -> set[str]:
-    """Return the pairs of letters of a word, with its ends marked."""
-    framed = f"^{word}$"
-    return {framed[i:i + 2] for i in range(len(framed) - 1)}
 
 
 def slips(a: str, b: str, limit: int) -> int:

@@ -1,0 +1,502 @@
+"""The derived index of a store: found again, kept up with the files, rebuilt when it is not to be trusted.
+
+Knows files, hashes and rows; must not know how ranking works or who asks. Deleting the file loses nothing (recall.md, "The
+index"). Every writer holds `index.lock`; readers never wait for it. A new index is built beside the old one and renamed over
+it. On a store that can't be written the index lives in memory.
+
+`catch_up` is for `load`: it looks at the hashes file alone, and at the files that this tells about. `catch_up_all` passes over
+all files.
+"""
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+
+import _sqlite3 as sqlite  # see index_tables
+
+from engram import files
+from engram.errors import Busy, EngramError, StorageError
+from engram.store import index_rows as rows
+from engram.store import index_tables
+from engram.store.index_rows import COLUMNS, Row
+from engram.store.vault import DURABLE
+
+FILE = "index.sqlite"
+LOCK = "index.lock"
+KEY = "index.key"
+VERSION = "1"
+DAMAGE = (sqlite.DatabaseError, ValueError, TypeError, OverflowError, IndexError, KeyError, MemoryError)
+_SCHEMA = index_tables.SCHEMA + rows.SCHEMA
+_spare: dict[str, list] = {}
+
+
+class Damaged(Exception):
+    """The index says what can't be: it is to be built anew."""
+
+
+class Moved(Damaged):
+    """Another process built the index anew: it is to be opened again."""
+
+
+class Index:
+    """The open index of one store. One thread at a time may use it; `borrow` and `give_back` see to that."""
+
+    def __init__(self, store, connection, key, inode):
+        self.store, self.db, self.key, self.inode = store, connection, key, inode
+        self.tables = index_tables.Tables(connection)
+        self.in_memory = inode is None
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def rows(self, where: str, values=()) -> list[Row]:
+        """Return the rows that meet a condition, which is never made from input."""
+        return [Row(*row) for row in self.db.execute(f"SELECT {COLUMNS} FROM doc WHERE {where}", values)]
+
+    def rows_of(self, numbers) -> dict[int, Row]:
+        """Return `{document id: Row}`."""
+        numbers, found = list(numbers), {}
+        for at in range(0, len(numbers), 500):
+            part = numbers[at:at + 500]
+            found.update((row.id, row) for row in self.rows(f"id IN ({','.join('?' * len(part))})", part))
+        return found
+
+    def named(self, name: str) -> list[Row]:
+        """Return the rows of an id, without regard to case, in path order."""
+        return sorted(self.rows("name = ?", (name.lower(),)), key=lambda row: path_order(row.rel))
+
+    def is_first(self, row: Row) -> bool:
+        """Whether no other file that comes earlier has the same id (case ST-17)."""
+        return self.named(row.name)[0].rel == row.rel
+
+    def sealed(self, row: Row) -> bool:
+        """Whether what a row says was found out by this user's Engram."""
+        return bool(self.key) and row.seal == rows.seal(row, self.key)
+
+    # -- keeping up ---------------------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Make approved content right: what the hashes file says now, and the files that may have become whole again."""
+        stamp = _stamp(self.store)
+        doubtful = []
+        for row in self.rows("state IN (1, 3, 4)"):
+            stat = self._stat(row.rel)
+            if stat is not None if row.state == rows.GONE else (not stat or stat != row.stat):
+                doubtful.append(row.rel)
+        if doubtful or not stamp or self._meta("stamp") != stamp:
+            self._write(lambda: self._follow(doubtful))
+
+    def catch_up_all(self) -> None:
+        """Make every row right: look at each file's stat, and read those that moved."""
+        now = time.time_ns()
+        known = {rel: stat for rel, stat in self.db.execute("SELECT rel, stat FROM doc WHERE state <> 4")}
+        changed = []
+        for rel, stat in self.store.files():
+            before = known.pop(rel, None)
+            if not before or before != rows.stat_text(stat, now):
+                changed.append(rel)
+        stamp = _stamp(self.store)
+        if changed or known or not stamp or self._meta("stamp") != stamp:
+            self._write(lambda: self._follow([*changed, *known]))
+
+    def refresh(self, row: Row) -> None:
+        """Take in the present state of one file that is not what its row says."""
+        self._write(lambda: self._follow([row.rel]))
+
+    def _follow(self, changed) -> None:
+        """Read the files named, and those whose standing in the hashes file is another than their rows say."""
+        stamp, known = _stamp(self.store), self.store.hashes()
+        have, more = set(), list(changed)
+        for rel, state, sha, lf in self.db.execute("SELECT rel, state, sha, lf FROM doc"):
+            have.add(rel)
+            if state < rows.UNREADABLE and state != rows.state_of(known, rel, sha, lf):
+                more.append(rel)
+            elif state == rows.GONE and not known.known(rel):
+                more.append(rel)
+        more += [rel for rel in {*known.entries, *known.extra} if rel not in have and _is_memory_path(rel)]
+        self._take(dict.fromkeys(more), known)
+        self._set("stamp", stamp)
+
+    def _take(self, changed, known) -> None:
+        """Read files and put what they hold in the place of their rows."""
+        number = (self.db.execute("SELECT max(id) FROM doc").fetchone()[0] or 0) + 1
+        number = max(number, int(self._meta("next") or 0))
+        out, documents = [], []
+        for rel in sorted(changed, key=path_order):
+            old = self.rows("rel = ?", (rel,))
+            stat = self._stat(rel) if _is_memory_path(rel) else None
+            if stat is None:
+                out += old
+                self._drop(old)
+                if known.known(rel) and _is_memory_path(rel):
+                    self._insert(rows.of_absence(number, rel))
+                    number += 1
+                continue
+            found, sha, message = rows.read(self.store, rel)
+            if found is None:
+                out += old
+                self._drop(old)
+                self._insert(rows.of_fault(number, rel, sha, stat, message))
+                number += 1
+                continue
+            row = rows.of_memory(number, found, stat, known, self.key)
+            if old and old[0].sha == sha and old[0].state != rows.UNREADABLE:
+                # the same text: its postings stay
+                self.db.execute("DELETE FROM doc WHERE id = ?", (old[0].id,))
+                self._insert(row._replace(id=old[0].id))
+                continue
+            out += old
+            self._drop(old)
+            self._insert(row)
+            documents.append((number, rows.fields(found)))
+            number += 1
+        self.tables.remove([row.id for row in out])
+        self.tables.add(documents)
+        self._set("next", str(number))
+
+    def _insert(self, row: Row) -> None:
+        self.db.execute(f"INSERT INTO doc VALUES ({','.join('?' * len(Row._fields))})", row)
+
+    def _drop(self, old) -> None:
+        self.db.executemany("DELETE FROM doc WHERE id = ?", [(row.id,) for row in old])
+
+    def _stat(self, rel: str):
+        """Return the stat of a memory file as text, None when there is none to read."""
+        try:
+            path = self.store.path(rel)
+            if any(os.path.islink(os.path.join(self.store.root, *rel.split("/")[:depth])) for depth in range(1, rel.count("/") + 1)):
+                return None
+            return rows.stat_text(os.stat(path), time.time_ns())
+        except (OSError, EngramError):
+            return None
+
+    def _write(self, change) -> None:
+        """Run a change in one transaction under the writer's lock; another process may have made it meanwhile, harmlessly."""
+        if self.in_memory:
+            self._transaction(change)
+            return
+        if not _writable(self.store):
+            raise Damaged("on a disk that can't be written")
+        with files.lock(self.store.path(LOCK), timeout=15):
+            if _inode(self.store.path(FILE)) != self.inode:
+                raise Moved
+            self._transaction(change)
+
+    def _transaction(self, change) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            change()
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            self.tables.forget()
+            raise
+        self.db.execute("COMMIT")
+
+    def _meta(self, key: str):
+        found = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return found[0] if found else None
+
+    def _set(self, key: str, value: str) -> None:
+        self.db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))
+
+    def worn(self) -> bool:
+        """Whether so many documents were replaced that a rebuild pays."""
+        dead = int(self._meta("dead") or 0)
+        return dead > 2000 and dead > self.tables.totals()[0]
+
+
+def using(store, work, *, whole=False):
+    """Return `work(index)` with an index that is right now; build it when there is none or it is damaged.
+
+    `whole`: every file was looked at, edited ones too; else approved content is right (recall.md, "The index").
+    Raises Busy when another process keeps the index from being written, StorageError.
+    """
+    for attempt in (1, 2, 3):
+        index = borrow(store) if attempt < 3 else _in_memory(store)
+        try:
+            index.catch_up_all() if whole else index.catch_up()
+            if whole and index.worn():
+                raise Damaged("worn")
+            result = work(index)
+        except (Damaged, *DAMAGE) as error:
+            index.db.close()
+            if _is_locked(error):
+                raise Busy("the index is in use by another process.", file=store.path(FILE), hint="Try again.") from None
+            if attempt == 3:
+                raise
+            if not isinstance(error, Moved):
+                give_back(_build(store, None))
+        except BaseException:
+            index.db.close()
+            raise
+        else:
+            give_back(index)
+            return result
+    raise AssertionError("unreachable")
+
+
+def borrow(store) -> Index:
+    """Return an open index of a store, a spare one when its file is still the same."""
+    path = store.path(FILE)
+    spare = _spare.get(path)
+    while spare:
+        index = spare.pop()
+        if index.inode is None or index.inode == _inode(path):
+            index.store = store
+            return index
+        index.db.close()
+    return _open(store) or _build(store, None)
+
+
+def give_back(index: Index) -> None:
+    """Keep an index for the next call in this process."""
+    spare = _spare.setdefault(index.store.path(FILE), [])
+    if len(spare) < 8:
+        spare.append(index)
+    else:
+        index.db.close()
+
+
+def close_all() -> None:
+    """Close the spare indexes (tests, and a process that ends its work)."""
+    for spare in _spare.values():
+        while spare:
+            spare.pop().db.close()
+
+
+def rebuild(store, progress=None) -> int:
+    """Build the index anew from the files. Returns the number of memories. `progress(label, done, total)` is told of it."""
+    index = _build(store, progress)
+    number = index.db.execute("SELECT count(*) FROM doc WHERE state <> ?", (rows.UNREADABLE,)).fetchone()[0]
+    give_back(index)
+    return number
+
+
+def path_of(store, id: str):
+    """Return the path of the durable memory with an id, without regard to case, edited ones too; None when there is none."""
+    def look(index):
+        found = [row for row in index.named(id) if row.state != rows.UNREADABLE]
+        return found[0].rel if found else None
+
+    return using(store, look)
+
+
+def counts(store) -> dict:
+    """Return `{(type, state): number}`; state is approved, edited, not approved, unreadable, archived, superseded or flagged."""
+    def look(index):
+        made = {}
+        for type, state, hidden, flagged, number in index.db.execute(
+                "SELECT type, state, hidden, flagged <> '', count(*) FROM doc GROUP BY 1, 2, 3, 4"):
+            name = rows.STATES[state] if state else hidden or ("flagged" if flagged else "approved")
+            made[type, name] = made.get((type, name), 0) + number
+        return made
+
+    return using(store, look, whole=True)
+
+
+class Follower:
+    """Keeps the index of a long-lived process at most `every` seconds behind its files; `tick` between calls."""
+
+    def __init__(self, every: float = 1.0):
+        self.every, self.last = every, {}
+
+    def tick(self, stores) -> None:
+        """Pass over the files of stores whose last pass is old. A store that is busy or gone is left for the next time."""
+        for store in stores:
+            now = time.monotonic()
+            if now - self.last.get(store.root, -self.every) < self.every:
+                continue
+            try:
+                using(store, lambda index: None, whole=True)
+            except EngramError:
+                pass
+            # a pass over a large store may take longer than the pause: rest as long as it took
+            self.last[store.root] = time.monotonic() + (time.monotonic() - now)
+
+
+def path_order(rel: str):
+    """Return the key of path order: as `Store.files` walks."""
+    folder, _, rest = rel.partition("/")
+    return (DURABLE.index(folder) if folder in DURABLE else len(DURABLE), rest.split("/"))
+
+
+def _open(store):
+    """Return the index on disk, or None when there is none that can be used."""
+    path = store.path(FILE)
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    if not _regular(found):
+        return None
+    try:
+        connection = sqlite.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+    except sqlite.Error:
+        return None
+    try:
+        _prepare(connection)
+        if not _writable(store):
+            connection.execute("PRAGMA query_only = ON")
+        if _schema(connection) != _expected_schema() or \
+                connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() != (_version(),):
+            raise sqlite.DatabaseError("foreign")
+    except sqlite.OperationalError as error:
+        connection.close()
+        if _is_locked(error):
+            raise Busy("the index is in use by another process.", file=path, hint="Try again.") from None
+        return None
+    except DAMAGE:
+        connection.close()
+        return None
+    return Index(store, connection, _key(store), found.st_ino)
+
+
+def _build(store, progress) -> Index:
+    """Build a new index from the files and put it in the place of the old one; in memory when the disk refuses."""
+    if _writable(store):
+        try:
+            store.prepare_local()
+            with files.lock(store.path(LOCK), timeout=15):
+                _build_file(store, store.path(FILE), progress)
+            index = _open(store)
+            if index is not None:
+                return index
+        except Busy:
+            raise
+        except (StorageError, OSError, sqlite.OperationalError):
+            pass
+    return _in_memory(store, progress)
+
+
+def _build_file(store, path, progress) -> None:
+    """Write a new index file beside the old one, then rename it over that."""
+    fresh = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+    connection = sqlite.connect(fresh, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = OFF")
+        _fill(store, connection, progress)
+        connection.close()
+        for tail in ("-journal", "-wal", "-shm"):  # of the old file: it would be rolled back into the new one
+            if os.path.lexists(path + tail):
+                os.unlink(path + tail)
+        os.replace(fresh, path)
+    finally:
+        connection.close()
+        if os.path.lexists(fresh):
+            os.unlink(fresh)
+
+
+def _in_memory(store, progress=None) -> Index:
+    """Return an index that lives in this process alone."""
+    return _fill(store, sqlite.connect(":memory:", isolation_level=None, check_same_thread=False), progress)
+
+
+def _fill(store, connection, progress) -> Index:
+    _prepare(connection)
+    connection.executescript(_SCHEMA)
+    index = Index(store, connection, _key(store), None)
+    stamp, known = _stamp(store), store.hashes()
+    connection.execute("BEGIN")
+    found = list(store.files())
+
+    def documents():
+        for number, (rel, seen) in enumerate(found, 1):
+            text = rows.stat_text(seen, time.time_ns())
+            memory, sha, message = rows.read(store, rel)
+            if memory is None:
+                index._insert(rows.of_fault(number, rel, sha, text, message))
+            else:
+                index._insert(rows.of_memory(number, memory, text, known, index.key))
+                yield number, rows.fields(memory)
+            if progress and (number % 500 == 0 or number == len(found)):
+                progress("Indexing", number, len(found))
+
+    index.tables.add(documents())
+    present, number = {rel for rel, _ in found}, len(found)
+    for rel in sorted({*known.entries, *known.extra} - present):
+        if _is_memory_path(rel):
+            number += 1
+            index._insert(rows.of_absence(number, rel))
+    index._set("version", _version())
+    index._set("stamp", stamp)
+    index._set("next", str(number + 1))
+    connection.execute("COMMIT")
+    return index
+
+
+def _prepare(connection) -> None:
+    """Set a connection up: nothing that a prepared file holds may run, and a lost write costs a rebuild, not a memory."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+
+
+def _schema(connection) -> set:
+    return {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+
+
+def _expected_schema() -> set:
+    return {statement.strip() for statement in _SCHEMA.split(";") if statement.strip()}
+
+
+def _version() -> str:
+    return f"{VERSION} {sys.byteorder}"
+
+
+def _stamp(store) -> str:
+    """Return what changes with the hashes file and the journal, as text; empty when they are too young to tell."""
+    made, now = [], time.time_ns()
+    for name in ("memory.hashes.json", "journal.json"):
+        try:
+            text = rows.stat_text(os.stat(os.path.join(store.root, name)), now)
+        except OSError:
+            text = "none"
+        if not text:
+            return ""
+        made.append(text)
+    return " ".join(made)
+
+
+def _key(store) -> bytes:
+    """Return the user's key for row seals, made when there is none; empty when there can be none."""
+    folder = store.user_dir
+    if not folder:
+        return b""
+    path = os.path.join(folder, KEY)
+    try:
+        found = files.read_regular(path, limit=1024)
+        if found is None:
+            files.ensure_dir(folder, mode=0o700)
+            try:
+                files.create(path, os.urandom(32), mode=0o600)
+            except files.Changed:
+                pass
+            found = files.read_regular(path, limit=1024)
+    except EngramError:
+        return b""
+    return found if found and len(found) == 32 else b""
+
+
+def _writable(store) -> bool:
+    return os.access(store.root, os.W_OK)
+
+
+def _is_memory_path(rel: str) -> bool:
+    parts = rel.split("/")
+    return rel.endswith(".md") and len(parts) > 1 and parts[0] in DURABLE and not any(part.startswith(".") for part in parts)
+
+
+def _regular(found) -> bool:
+    return stat.S_ISREG(found.st_mode)
+
+
+def _inode(path: str):
+    try:
+        return os.lstat(path).st_ino
+    except OSError:
+        return None
+
+
+def _is_locked(error) -> bool:
+    return isinstance(error, sqlite.OperationalError) and ("locked" in str(error) or "busy" in str(error))
