@@ -22,9 +22,12 @@ sets it up. Writes which memories a session got into your Engram folder, and no 
 """
 UNSEEN = ("Engram: the memories of this workspace are not loaded, because the user has not trusted it yet. "
           "They can read the memories and do so with `engram trust`.")
+HELD = ("Engram: rules or skills that match are left out here, because they changed since the user last looked ({}). "
+        "`engram trust` shows them and lets them load.")
 
-# What a session is about to get: the text, {key: mark} of all that was chosen, and how many of those it has already.
-Dose = namedtuple("Dose", "text marks reused")
+# What a session is about to get: the text, {key: mark} of all that it has then, the keys of the memories chosen for the
+# event, and how many of those it has already. Marks that are no memory's: what it was told of trust.
+Dose = namedtuple("Dose", "text marks chosen reused")
 
 
 def main(words, context):
@@ -102,8 +105,8 @@ def _unrecorded(dose, error, context):
 
 
 def _unseen(place, event, known):
-    marks = {"": "unseen"}
-    return Dose("", marks, 1) if known.get("") == marks[""] else Dose(UNSEEN, marks, 0)
+    marks = {"workspace": "unseen"}
+    return Dose("" if marks.items() <= known.items() else UNSEEN, marks, (), 0)
 
 
 def _recalled(place, event, known):
@@ -113,18 +116,22 @@ def _recalled(place, event, known):
         found = recall.fresh(place, "", {}, start=True, objective=place.env.get("ENGRAM_SESSION_OBJECTIVE"))
     else:
         found = recall.fresh(place, event.prompt, known)
-    return Dose(found.text, found.marks, found.reused)
+    text, marks = found.text, dict(found.marks)
+    if found.held and "held" not in known:
+        text = "\n\n".join(filter(None, (text, HELD.format(len(found.held)))))
+        marks["held"] = "told"
+    return Dose(text, marks, sorted(found.marks), found.reused)
 
 
 def _proof(dose, new, row):
     """Return the one line that says what was loaded, reused or skipped."""
-    count = len(dose.marks)
-    if "" in dose.marks:
+    count = len(dose.chosen)
+    if "workspace" in dose.marks:
         said = "skipped, this workspace is not trusted yet."
     elif not count:
         said = "skipped, nothing matches."
     elif not row.injects:
-        said = f"{count} match this prompt ({', '.join(sorted(dose.marks)[:8])}); hooks can't load them here, engram_load can."
+        said = f"{count} match this prompt ({', '.join(dose.chosen[:8])}); hooks can't load them here, engram_load can."
     elif not new:
         said = f"reused {count}, unchanged in this session."
     else:

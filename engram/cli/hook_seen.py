@@ -12,6 +12,7 @@ import sqlite3
 import time
 
 from engram import files
+from engram.errors import StorageError
 
 FILE = "hooks.db"
 SCHEMA = ("CREATE TABLE IF NOT EXISTS session (id TEXT PRIMARY KEY, source TEXT, begun REAL) WITHOUT ROWID",
@@ -24,12 +25,12 @@ class Session:
     """The record of one session; `name` tells it apart (host, workspace and the host's session id)."""
 
     def __init__(self, folder, name):
-        self.file = os.path.join(folder, FILE)
+        self.file = os.path.join(folder, FILE) if folder else None
         self.id = files.sha256(name.encode("utf-8", "surrogatepass"))[:32]
 
     def got(self):
         """Return `{key: mark}` of what this session got; empty when nothing is known. Raises sqlite3.Error."""
-        if not os.path.exists(self.file):
+        if self.file is None or not os.path.exists(self.file):
             return {}
         return dict(self._do(lambda rows: rows.execute("SELECT key, mark FROM got WHERE id = ?", (self.id,)).fetchall()))
 
@@ -60,6 +61,8 @@ class Session:
         return self._do(do)
 
     def _do(self, work):
+        if self.file is None:
+            raise StorageError("there is no home folder to keep it in.", hint="Set ENGRAM_DATA_DIR.")
         files.ensure_private(self.file)
         try:
             return self._transact(work)

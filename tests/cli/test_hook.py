@@ -16,8 +16,14 @@ from engram.cli import hook, hook_seen
 from engram.cli.context import Context
 from engram.store import places, trust, writing
 
-Fresh = namedtuple("Fresh", "text marks reused total")
+Fresh = namedtuple("Fresh", "text marks reused held")
 START = {"hook_event_name": "SessionStart", "source": "startup"}
+
+
+class Stock(dict):
+    """{name: version} of memories, and the names of those that trust holds back."""
+
+    held = ()
 
 
 class Stream(io.StringIO):
@@ -39,13 +45,14 @@ def workspace(tmp_path, monkeypatch):
 @pytest.fixture
 def memories(monkeypatch):
     """Stand in for recall: return {name: version}, each of which matches a prompt that says its name."""
-    stock = {"rule": 1, "fact": 1}
+    stock = Stock(rule=1, fact=1)
 
     def fresh(place, query, known, *, start=False, objective=None):
         chosen = {name: str(version) for name, version in stock.items() if name in query or start and name == "rule"}
         new = {name: mark for name, mark in chosen.items() if known.get(name) != mark}
         told = " ".join(f"{name}{version}" for name, version in new.items()) + (f" for {objective}" if objective else "")
-        return Fresh(told, chosen, len(chosen) - len(new), len(chosen))
+        return Fresh(told, chosen, len(chosen) - len(new), [name for name in stock.held if name in query or start])
+
 
     monkeypatch.setattr("engram.recall.fresh", fresh, raising=False)
     return stock
@@ -184,6 +191,14 @@ def test_an_untrusted_workspace_gets_one_line_once_and_its_memories_after_a_look
     assert say("fact", session="other") == hook.UNSEEN and say("fact", session="other") is None
     trust.trust_workspace(place)
     assert say("fact") == "fact1"
+
+
+def test_a_rule_that_changed_since_the_last_look_is_left_out_and_said_once(say, memories):
+    memories.held = ["evil"]
+    line = hook.HELD.format(1)
+    assert say(START) == f"rule1\n\n{line}"
+    assert say("evil") is None and say("fact evil") == "fact1"
+    assert say("evil", session="other") == line and say("evil", session="other") is None
 
 
 def test_the_folder_of_the_event_counts_for_store_and_settings_alike(say, workspace, tmp_path):
