@@ -44,6 +44,8 @@ def is_own(words, env, kept):
 def start(words, env, folder):
     """Start `words` in `folder`, ask it to initialize, end it, and return the Trial."""
     offline = {"npm_config_offline": "true", "npm_config_update_notifier": "false"}
+    if NPX.fullmatch(" ".join(words)):
+        folder = os.path.abspath(os.sep)  # npx obeys the .npmrc and the node_modules of the folder it is started in
     try:
         child = subprocess.Popen(words, cwd=folder, env={**env, **offline}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE)

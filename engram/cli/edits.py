@@ -106,7 +106,7 @@ def approved_bytes(place, store, rel):
     if seen and seen[1] is not None and known.approves(rel, files.sha256(seen[1])):
         return seen[1]
     for commit in ("", "HEAD"):
-        shown = _git(store, "show", f"{commit}:./{rel}")
+        shown = _git(store, "cat-file", "blob", f"{commit}:./{rel}")
         if shown is not None and known.approves(rel, files.sha256(shown)):
             return shown
     return None
@@ -114,7 +114,8 @@ def approved_bytes(place, store, rel):
 
 def _git(store, *words):
     try:
-        done = subprocess.run(["git", "-C", store.root, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+        # cat-file runs no filter that a repository's attributes name, and no monitor that its config names
+        done = subprocess.run(["git", "-C", store.root, "-c", "core.fsmonitor=false", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout if done.returncode == 0 else None

@@ -65,7 +65,7 @@ COMMANDS = (
     Command("note", (), "write", "write", "keep a note for the task under way",
             "Writes a file into the git-ignored working/ folder after a person's yes, or with --force.",
             ('engram note "the staging proxy is down" --objective "fix the deploy"', "engram note --file findings.txt")),
-    Command("promote", (), "write", "write", "propose a note as a durable memory",
+    Command("promote", (), "write", "promote", "propose a note as a durable memory",
             "Writes the memory after a person's yes at the terminal, or with --force; the note stays until it expires.",
             ("engram promote the-staging-proxy-is-down", "engram promote mem:42")),
     Command("observe", (), "write", "write", "keep a source as evidence",

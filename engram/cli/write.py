@@ -1,4 +1,4 @@
-"""Proposing at the terminal: save, save-session, note, promote, observe, commit, pending."""
+"""Proposing at the terminal: save, save-session, note, observe, commit, pending."""
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ _SPOKEN = re.compile(r"\s*(?:the\s+)?last\s+([0-9]{1,6})\s+(?:chat\s+)?(?:sessio
 REJECTED_LATER = "the human rejected the proposal at the terminal"
 
 
-def _options(parser, *, scopes=SCOPES):
+def answer_options(parser, *, scopes=SCOPES):
     parser.add_argument("--scope", choices=scopes, help="which store")
     parser.add_argument("--force", "-f", action="store_true", help="write what the human has already approved")
 
@@ -32,7 +32,7 @@ def options_save(parser):
     parser.add_argument("--level", help="depth: a number from 0, or basic, intermediate, advanced")
     parser.add_argument("--update", metavar="ID", help="the memory that it changes")
     parser.add_argument("--explain", action="store_true", help="say which words made the verdict")
-    _options(parser)
+    answer_options(parser)
 
 
 def run_save(context, args):
@@ -55,7 +55,7 @@ def options_save_session(parser):
     parser.add_argument("--query-level", type=_positive, metavar="N", help="how many recent chats the agent may draw on")
     parser.add_argument("--role", action="append", default=[], help="who they are for")
     parser.add_argument("--explain", action="store_true", help="say which words made each verdict")
-    _options(parser)
+    answer_options(parser)
 
 
 def run_save_session(context, args):
@@ -98,25 +98,13 @@ def options_note(parser):
     parser.add_argument("--file", help="read the text from a file (`-`: standard input)")
     parser.add_argument("--objective", help="the task: a session with the same one shows the note")
     parser.add_argument("--type", help="rule, skill (workflow), knowledge")
-    _options(parser, scopes=SCOPES[:2])
+    answer_options(parser, scopes=SCOPES[:2])
 
 
 def run_note(context, args):
     """Propose a working note and ask for one yes."""
     text = _text(context, args.words, args.file)
     proposal = propose.note(context.place, text, objective=args.objective, type=args.type, scope=args.scope, keep=False)
-    return approval.settle(context, proposal, force=args.force)
-
-
-def options_promote(parser):
-    parser.add_argument("id", help="a note's id, or mem:<id> of a session observation")
-    parser.add_argument("--explain", action="store_true", help="say which words made the verdict")
-    _options(parser)
-
-
-def run_promote(context, args):
-    """Propose a note as a durable memory and ask."""
-    proposal = propose.promote(context.place, args.id, scope=args.scope, keep=False, explain=args.explain)
     return approval.settle(context, proposal, force=args.force)
 
 

@@ -143,13 +143,20 @@ def merge(text, fresh):
         if kind == SAME and Statement(new).plain == Statement(best[1]).plain:
             continue
         if kind in (SAME, EXTENDS, CONTRADICTS) or kind == CLOSE and best[0].score >= 0.85:
-            if "\n" not in best[1] and text.count(best[1]) == 1:
-                text = text.replace(best[1], _marked_as(best[1], new), 1)
+            span = _place(text, best[1])
+            if span:
+                text = text[:span[0]] + _marked_as(best[1], new) + text[span[1]:]
                 pairs.append((best[1], new))
                 continue
         text = append(text, new)
         pairs.append((None, new))
     return text, pairs
+
+
+def _place(text, statement):
+    """Return (start, end) of a statement in a text, wrapped as it may be; None when it stands nowhere or twice."""
+    found = list(re.finditer(r"(?<!\S)" + r"\s+".join(map(re.escape, statement.split())) + r"(?!\S)", text))
+    return found[0].span() if len(found) == 1 and not statement.startswith(("```", "~~~")) else None
 
 
 _STRENGTH = {SAME: 4, CONTRADICTS: 3, EXTENDS: 2, CLOSE: 1}
@@ -159,8 +166,9 @@ def _follow(text, pairs):
     """Bring a wording of a rule up to what happened to its content."""
     for old, new in pairs:
         bare = _LIST_MARK.sub("", old) if old else None
-        if bare and text.count(bare) == 1:
-            text = text.replace(bare, _LIST_MARK.sub("", new), 1)
+        span = _place(text, bare) if bare else None
+        if span:
+            text = text[:span[0]] + _LIST_MARK.sub("", new) + text[span[1]:]
         else:
             text, _ = merge(text, [new])
     return text

@@ -14,6 +14,7 @@ SAME, EXTENDS, CONTRADICTS, CLOSE, OTHER = "same", "extends", "contradicts", "cl
 # From this likeness on, two statements that nothing tells apart are shown as possible duplicates.
 ALIKE = 0.72
 SUBJECT_ALIKE = 0.5
+WORTH_ALIGNING = 0.25
 
 # kind: one of the five above; score 0.0 to 1.0; why: a sentence with the words that made it
 Relation = namedtuple("Relation", "kind score why")
@@ -32,6 +33,8 @@ def relate(new, old):
     shared = new.content & old.content
     if not shared and not (set(new.rejected) & set(old.keys)):
         return NONE
+    if len(shared) < WORTH_ALIGNING * min(len(new.content), len(old.content)) and not new.rejected and not new.ended:
+        return NONE  # most memories end here, before anything is measured
     score = alike(new, old)
     if max(len(new.words), len(old.words)) > LONGEST:
         return Relation(CLOSE, score, _shared(shared)) if score >= ALIKE else NONE._replace(score=score)
@@ -48,7 +51,7 @@ def _instead(new, old, score):
         general = len(new.content - {"use"}) <= 1
         if covered >= 0.5 or general:
             return Relation(CONTRADICTS, max(score, 0.6), f"puts aside {_quoted(new.rejected)}")
-        return Relation(CLOSE, score, f"puts aside {_quoted(new.rejected)}, elsewhere")
+        return Relation(CLOSE, max(score, SUBJECT_ALIKE), f"puts aside {_quoted(new.rejected)}, elsewhere")
     if put_aside & old.content and set(old.rejected) & new.content:
         return Relation(CONTRADICTS, max(score, 0.8), f"the other way round: {_quoted(new.rejected)} is put aside now")
     if new.ended and not old.negative:
@@ -84,7 +87,7 @@ def _longer(new, old, added, mismatch, score):
     """The new statement has all words of the old one and more."""
     words = [new.keys[i] for span in added for i in range(span.new_at, span.new_at + len(span.new))]
     at = new.telling[added[0].new_at]
-    tail = len(added) == 1 and added[0].new_at + len(added[0].new) == len(new.keys)
+    tail = len(added) == 1 and added[0].new_at + len(added[0].new) in (len(new.keys), len(new.keys) - new.turned)
     before = new.words[at - 1] if at else None
     opener = before if before is not None and before.kind == "prep" else new.words[at]
     measured = any(new.words[new.telling[i]].kind == "number" and is_measure(new.words, new.telling[i])

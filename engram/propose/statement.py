@@ -39,9 +39,13 @@ class Word:
 
 
 class Statement:
-    """A sentence or list entry. `words` in order; `rejected` the keys it puts aside ("instead of …")."""
+    """A sentence or list entry.
 
-    __slots__ = ("text", "plain", "words", "telling", "keys", "content", "negative", "ended", "rejected", "verb")
+    `words` in order, `keys` those that count, `rejected` the keys it puts aside ("instead of …"), `turned` how many
+    keys at the end stood in a clause in front.
+    """
+
+    __slots__ = ("text", "plain", "words", "telling", "keys", "content", "negative", "ended", "rejected", "turned")
 
     def __init__(self, text):
         self.text = text
@@ -51,8 +55,6 @@ class Statement:
         self.telling = [at for at, word in enumerate(self.words) if word.telling]
         self.keys = [self.words[at].key for at in self.telling]
         self.content = frozenset(word.key for word in self.words if word.kind in ("word", "number", "han", "verb") and word.telling)
-        first = self.words[0] if self.words else None
-        self.verb = first is not None and first.kind in ("choice", "placing", "adding")
 
     def _read(self, text):
         flat = fold(" ".join(_unmarked(text).split()))
@@ -96,7 +98,8 @@ class Statement:
                     continue
             pending.append(word)
         self.negative = negations % 2 == 1
-        self.words = _turned(pending)
+        self.words, clause = _turned(pending)
+        self.turned = sum(word.telling for word in clause)
 
     def _word(self, shown, determined, broken, before):
         if shown in grammar.NUMBERS:
@@ -137,14 +140,14 @@ class Statement:
 
 
 def _turned(words):
-    """Put a leading clause ("before a release, run the tests") behind the rest: word order is not meaning."""
+    """Put a leading clause ("before a release, run the tests") behind the rest: (words, the clause moved)."""
     if words and words[0].kind == "prep":
         cut = next((at for at, word in enumerate(words) if at and word.after_break), None)
-        if cut is not None and cut <= 12 and any(not w.after_break or w is words[cut] for w in words[cut:]):
+        if cut is not None and cut <= 12:
             rest, clause = words[cut:], words[:cut]
             rest[0].after_break = False
-            return rest + clause
-    return words
+            return rest + clause, clause
+    return words, []
 
 
 def plain(text):
@@ -174,23 +177,27 @@ def statements(text):
             continue
         if not line.strip() or _HEADING.match(line):
             continue
-        parts = [part for part in _SENTENCE.split(line) if part and part.strip()]
+        mark = _LIST_MARK.match(line)
+        mark = mark[0] if mark else ""
         joined = []
-        for part in parts:
-            if joined and (_ABBREVIATION.search(joined[-1]) or not _LIST_MARK.sub("", joined[-1]).strip()):
+        for part in _SENTENCE.split(line[len(mark):]):
+            if joined and _ABBREVIATION.search(joined[-1]):
                 joined[-1] += " " + part
-            else:
+            elif part.strip():
                 joined.append(part)
+        if joined:
+            joined[0] = mark + joined[0]
         # a wrapped line goes on with its sentence
-        if joined and made and not _LIST_MARK.match(line) and _goes_on(made[-1]):
+        if joined and made and not mark and _goes_on(made[-1], line):
             made[-1] += " " + joined.pop(0).strip()
         made += [part.strip() for part in joined]
     return made
 
 
-def _goes_on(before):
+def _goes_on(before, line):
+    listed = _LIST_MARK.match(before)
     return not re.search(r"[.!?。！？:：]$", before.rstrip()) and not before.lstrip().startswith(("```", "~~~")) and (
-        not _LIST_MARK.match(before) or len(before) > 60)
+        not listed or line.startswith((" ", "\t")))
 
 
 def role(words, at):
@@ -204,7 +211,7 @@ def role(words, at):
         if word.kind == "prep":
             return _placed(words, at)
         if word.kind == "placing":
-            return SUBJECT if at == 0 else UNSURE
+            return SUBJECT
         if word.kind == "adding":
             return OBJECT
         verb_before = verb_before or (word if _looks_verbal(word) and at else None)

@@ -147,7 +147,8 @@ def _prerequisites(text, memories):
         if not asked:
             continue
         for memory in memories:
-            about = frozenset(key for old in _theirs(memory)[:3] for key in old.content) | Statement(memory.id.replace("-", " ")).content
+            # what a memory itself depends on is not what it is about
+            about = frozenset(key for old in statements(memory.content)[:3] for key in Statement(_DEPENDING.split(old)[0]).content)
             shared = asked & about
             share = len(shared) / len(asked)
             if len(shared) >= 2 and share >= 0.5:
