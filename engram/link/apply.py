@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from engram import files
-from engram.errors import StorageError
+from engram.errors import Refused, StorageError
 from engram.link import launcher, plan, records
 
 LARGEST = 64 * 1024 * 1024
@@ -62,6 +62,7 @@ def unlink(planned, site):
 def _link(planned, site):
     known = records.Records(site.user_dir)
     made = plan.changes(planned, read, _rows(planned, known))
+    _refuse_outside(made, site)
     if planned.copy:
         _keep_program(site)
     done = []
@@ -83,7 +84,9 @@ def _link(planned, site):
 def _unlink(planned, site):
     known = records.Records(site.user_dir)
     done = []
-    for change in plan.changes(planned, read, _rows(planned, known), undo=True):
+    made = plan.changes(planned, read, _rows(planned, known), undo=True)
+    _refuse_outside(made, site)
+    for change in made:
         row = known.get(change.path) or {}
         if change.after is None:
             files.remove(os.path.realpath(change.path) if os.path.islink(change.path) else change.path, expected=change.before)
@@ -99,6 +102,20 @@ def _unlink(planned, site):
             _remove_folders(os.path.dirname(records.key(change.path)), set(known.folders))
     known.save()
     return done
+
+
+def _refuse_outside(made, site):
+    """Refuse a project's file that a link in the project leads out of it: a repository could aim it at the user's own.
+
+    A user's file may be a link to anywhere (case CF-01). Raises Refused.
+    """
+    for change in made:
+        if site.user or not _inside(change.path, site.workspace):
+            continue
+        real = os.path.realpath(change.path)
+        if not _inside(real, os.path.realpath(site.workspace)):
+            raise Refused(f"a link leads out of this project, to {real}; nothing was written.", file=change.path,
+                          hint="Make it a file of the project, or edit it by hand.")
 
 
 def _rows(planned, known):
