@@ -8,8 +8,8 @@ counts as seen there, by the hash of its bytes. A file that can't be read as tha
 """
 from __future__ import annotations
 
+import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 import os
-import sqlite3
 import time
 
 from engram import files
@@ -61,14 +61,14 @@ class _Rows:
     def sha256(self, path, key):
         try:
             row = self.connection.execute("SELECT sha256 FROM seen WHERE path = ? AND key = ?", (path, key)).fetchone()
-        except sqlite3.Error:
+        except sqlite.Error:
             return None
         return row and row[0]
 
     def all(self, path):
         try:
             rows = self.connection.execute("SELECT key, sha256, text FROM seen WHERE path = ?", (path,)).fetchall()
-        except sqlite3.Error:
+        except sqlite.Error:
             return {}
         return {key: (sha256, text) for key, sha256, text in rows}
 
@@ -81,9 +81,9 @@ def read(place):
     if not on or file is None or not os.path.isfile(file):
         return Trust(on, path, "", None)
     try:
-        rows = _Rows(sqlite3.connect(file, timeout=2, check_same_thread=False))
+        rows = _Rows(sqlite.connect(file, timeout=2, check_same_thread=False))
         found = rows.connection.execute("SELECT looked FROM workspace WHERE path = ?", (path,)).fetchone()
-    except sqlite3.Error:
+    except sqlite.Error:
         return Trust(on, path, "", None)
     return Trust(on, path, found[0] if found else "", rows)
 
@@ -138,19 +138,19 @@ def _write(place, contents, *, whole):
         files.ensure_private(file)
         try:
             _update(file, path, today, rows, whole)
-        except sqlite3.OperationalError:
+        except sqlite.OperationalError:
             raise  # busy, full or read-only: the record itself is sound
-        except sqlite3.DatabaseError:
+        except sqlite.DatabaseError:
             files.replace(file, b"")  # damaged, so it trusts nothing any more: begin anew
             _update(file, path, today, rows, whole)
-    except (OSError, sqlite3.Error, EngramError) as error:
+    except (OSError, sqlite.Error, EngramError) as error:
         return [diagnostic("trust.not_recorded", "warning", f"could not record that you trust this workspace: {error}",
                            file=file, remediation="Make your Engram folder writable, then run: engram trust")]
     return []
 
 
 def _update(file, path, today, rows, whole):
-    connection = sqlite3.connect(file, timeout=10)
+    connection = sqlite.connect(file, timeout=10)
     try:
         with connection:  # one transaction: a crash leaves the record as it was
             for statement in SCHEMA:

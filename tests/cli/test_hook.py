@@ -12,7 +12,7 @@ from collections import namedtuple
 import pytest
 
 from engram import files
-from engram.cli import hook, hook_seen
+from engram.cli import hook, hook_dose, hook_seen
 from engram.cli.context import Context
 from engram.store import places, trust, writing
 
@@ -186,16 +186,16 @@ def test_an_untrusted_workspace_gets_one_line_once_and_its_memories_after_a_look
     (workspace / ".agents/.engram/rules").mkdir(exist_ok=True)
     (workspace / ".agents/.engram/rules/a.md").write_text("---\nid: a\n---\n")
     line = say({**START, "source": "resume"})
-    assert line == hook.UNSEEN and "\n" not in line
+    assert line == hook_dose.UNSEEN and "\n" not in line
     assert say("fact") is None
-    assert say("fact", session="other") == hook.UNSEEN and say("fact", session="other") is None
+    assert say("fact", session="other") == hook_dose.UNSEEN and say("fact", session="other") is None
     trust.trust_workspace(place)
     assert say("fact") == "fact1"
 
 
 def test_a_rule_that_changed_since_the_last_look_is_left_out_and_said_once(say, memories):
     memories.held = ["evil"]
-    line = hook.HELD.format(1)
+    line = hook_dose.HELD.format(1)
     assert say(START) == f"rule1\n\n{line}"
     assert say("evil") is None and say("fact evil") == "fact1"
     assert say("evil", session="other") == line and say("evil", session="other") is None

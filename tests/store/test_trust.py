@@ -149,7 +149,7 @@ def test_a_writer_that_waits_too_long_loses_nothing(place, monkeypatch):
     holder = sqlite3.connect(os.path.join(place.user_dir, trust.FILE), isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     connect = sqlite3.connect
-    monkeypatch.setattr(trust.sqlite3, "connect", lambda file, timeout, **more: connect(file, timeout=0, **more))
+    monkeypatch.setattr(trust.sqlite, "connect", lambda file, timeout, **more: connect(file, timeout=0, **more))
     (found,) = trust.look(place, {key: b"one"})
     assert found["id"] == "trust.not_recorded"
     holder.execute("ROLLBACK")
