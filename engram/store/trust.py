@@ -42,6 +42,12 @@ class Trust:
             return True
         return self.workspace_trusted and self._rows.sha256(self._path, key) == sha256
 
+    def changed(self, key, sha256):
+        """Tell whether a memory was seen in another form: what it says now must not borrow the trust in what it said."""
+        if not self.on or not key.startswith("workspace:") or self._rows is None:
+            return False
+        return self._rows.sha256(self._path, key) not in (None, sha256)
+
     def seen(self):
         """Return `{key: (sha256, bytes or None)}` as of the last look, to show what changed since."""
         return self._rows.all(self._path) if self._rows else {}

@@ -41,7 +41,7 @@ def write(place, rel, content):
 def test_a_workspace_that_nobody_acted_in_is_not_trusted_and_covers_nothing(place):
     key, sha256 = write(place, "rules/a.md", b"one")
     found = trust.read(place)
-    assert (found.on, found.workspace_trusted, found.covers(key, sha256)) == (True, False, False)
+    assert (found.on, found.workspace_trusted, found.covers(key, sha256), found.changed(key, sha256)) == (True, False, False, False)
     assert not os.path.exists(place.user_dir)
 
 
@@ -52,6 +52,7 @@ def test_acting_in_a_workspace_covers_what_it_says_then_and_not_what_comes_later
     found = trust.read(place)
     assert found.workspace_trusted and found.covers(key, sha256)
     assert not found.covers(key, files.sha256(b"changed")) and not found.covers(later, later_sha256)
+    assert found.changed(key, files.sha256(b"changed")) and not found.changed(key, sha256) and not found.changed(later, later_sha256)
 
 
 def test_acting_again_does_not_count_as_a_look(place):
@@ -95,7 +96,7 @@ def test_the_setting_off_trusts_everything_and_records_nothing(place):
     key, sha256 = write(place, "rules/a.md", b"one")
     trust.remember(place, {key: sha256})
     found = trust.read(place)
-    assert not found.on and found.workspace_trusted and found.covers(key, sha256)
+    assert not found.on and found.workspace_trusted and found.covers(key, sha256) and not found.changed(key, "0" * 64)
     assert not os.path.exists(place.user_dir)
 
 
