@@ -53,13 +53,15 @@ def shared():
 
 
 @pytest.fixture(scope="session")
-def built():
-    """Return the path of dist/engram, built anew when a source is younger."""
+def built(tmp_path_factory):
+    """Return a copy of dist/engram, built anew when a source is younger; a build meanwhile does not disturb it."""
     out = os.path.join(build.DIST, "engram")
     newest = max(os.path.getmtime(os.path.join(ROOT, *name.split("/"))) for name, _ in build.sources())
     if not os.path.exists(out) or os.path.getmtime(out) < max(newest, os.path.getmtime(build.__file__)):
         subprocess.run([sys.executable, build.__file__], check=True, env=os.environ, capture_output=True)
-    return out
+    copy = shutil.copy(out, tmp_path_factory.mktemp("built") / "engram")
+    build.alias(str(copy))
+    return str(copy)
 
 
 @pytest.fixture(scope="session")

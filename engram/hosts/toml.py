@@ -24,6 +24,7 @@ Member = namedtuple("Member", "path start value comma members")
 
 _BLANK = re.compile(r"[ \t]*")
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_EMPTY = re.compile(r"(?:\r?\n)?")
 _LINE = re.compile(r"[^\n]*\n?")
 _KEY = re.compile(r"[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'")
 _BARE = re.compile(r"[^\s,\]}#]+(?: [0-9][^\s,\]}#]*)?")  # a date and its time may stand apart
@@ -107,6 +108,8 @@ def drop_table(text, path, *, remarks=()):
     for start, end in reversed(_joined(cuts)):
         if end == len(text) and not text.endswith("\n"):  # the text before had no line end at its end: nor had the block
             start -= len(_line_end_before(text, start))
+        elif not text[:start].strip(BOM):  # at the top the empty line that parted it from the rest goes too
+            end += len(_EMPTY.match(text, end)[0])
         new = new[:start] + new[end:]
     return _checked(text, new, wanted)
 

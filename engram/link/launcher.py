@@ -69,10 +69,11 @@ def recognise(words):
         return None
     name, rest = _base(words[0]), words[1:]
     if name in ("npx", "bunx", "pnpx"):
-        at = next((at for at, word in enumerate(rest) if word == PACKAGE or word.startswith(PACKAGE + "@")), None)
+        at = next((at for at, word in enumerate(rest) if (word.removeprefix("--package=") + "@").startswith(PACKAGE + "@")), None)
         if at is None:
             return None
-        name, rest = (_base(rest[at + 1]), rest[at + 2:]) if rest[at + 1:] else ("engram", [])
+        named = rest[at].startswith("--") or rest[max(at - 1, 0)] in ("--package", "-p")
+        name, rest = (_base(rest[at + 1]), rest[at + 2:]) if named and rest[at + 1:] else ("engram", rest[at + 1:])
     elif name.startswith("python") or name in ("py", "pypy3"):
         while rest and rest[0].startswith("-") and rest[0] != "-m":
             rest = rest[1:]

@@ -34,11 +34,20 @@ def unwrap(connection, content):
     ]
     if not rows:
         return content, None  # somebody's text that happens to look like ours
-    known = [" ".join(answers.visible(f"{row['title']}\n{row['content']}").split()) for row in rows]
+    known = _asked(connection) + [" ".join(answers.visible(f"{row['title']}\n{row['content']}").split()) for row in rows]
     lines = [" ".join(line.removesuffix(answers.CUT).split()) for line in rest if line.strip()]
     if all(any(line in text for text in known) for line in lines):
         return content, rows[0]
     return "\n".join(rest).strip(), None
+
+
+def _asked(connection):
+    # prompts and summaries stand in a context beside the rows
+    found = connection.execute(
+        "SELECT * FROM (SELECT content FROM prompts ORDER BY id DESC LIMIT 50) UNION ALL "
+        "SELECT * FROM (SELECT summary FROM sessions WHERE summary <> '' ORDER BY started_at DESC LIMIT 20)"
+    )
+    return [answers.one_line(row[0]) for row in found]
 
 
 def _forms():
@@ -47,7 +56,10 @@ def _forms():
         _OURS.append(
             re.compile(
                 r"\s*(?:\d{4}-\d\d-\d\d \d\d:\d\d UTC \| .*|(?:supersedes|superseded_by|conflicts): #\S+ \(.*\)|conflict: contested by .*"
-                r"|Project: .* \(\w+\)|Warning: .*|[\d,]+ memor(?:y|ies)\b.*|=== (?:content|end) [0-9a-f]{8} ===|"
+                r"|Project: .* \(\w+\)|Warning: .*|[\d,]+ memor(?:y|ies)\b.*|=== (?:content|end) [0-9a-f]{8} ===|# Memory of .*"
+                r"|## (?:Recent (?:sessions|prompts|observations)|Pinned)|- .*, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, (?:open|ended .*): .*"
+                r"|- \d{4}-\d\d-\d\d \d\d:\d\d:\d\d|Totals: .*|Session: \S.*|Seen \d+ times, .*|Session \S.*, started .*"
+                r"|Earlier, revision \d+ of .*|Asked for by: .*|"
                 + "|".join(re.escape(line) for line in (answers.LABEL, answers.FOOTER))
                 + r")\s*$"
             )

@@ -42,7 +42,9 @@ def save(
         )
         warnings = intake.name_warnings(connection, found, project)
         session = intake.session(tier, connection, found, session_id)
-        content, original = echo.unwrap(connection, content)
+        given, (content, original) = content, echo.unwrap(connection, content)
+        if original is None and content != given:
+            notes.append("content: lines of an earlier answer of Engram left out")
         before = original or (observations.same_topic(connection, key, found.name, scope) if key else None)
         if original is not None:
             row, did = observations.seen_again(connection, now, original["id"]), "already"

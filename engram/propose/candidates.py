@@ -92,6 +92,10 @@ def parse(text, *, plain=True):
     if first is None:
         return []
     if not (_SHORT.match(first) or _starts(first)):
+        late = next((number for number, line in lines if (match := _starts(line)) and match[1] in ("TYPE", "TEXT")), None)
+        if late is not None:
+            raise UsageError("the text begins with a line that is no candidate", line=lines[0][0],
+                             hint=f"The first candidate is in line {late}; leave out what stands before it.")
         if not plain:
             return []
         statement = "\n".join(line.rstrip() for _, line in lines).strip("\n")

@@ -94,6 +94,9 @@ def _value(text, match, family):
         position = block.end()
     quoted = _QUOTED.match(text, position)
     if quoted and "\n" not in quoted.group(2):
+        mark, begin = quoted.group(1), match.start() - len(_name_before(text, match.start()))
+        if mark and text[begin - 1:begin] == mark[-1] and mark[-1] not in match.group(2):
+            return None  # the mark closes what was opened before the name
         start, end = quoted.span(2)
         scheme = _SCHEME.match(text, start, end)
         start = scheme.end() if scheme else start

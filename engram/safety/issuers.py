@@ -121,6 +121,7 @@ ROWS = (
     ("teams-webhook", "Teams webhook", (".webhook.office.com/webhookb2/",), f"\\.webhook\\.office\\.com/webhookb2/[A-Za-z0-9@/-]{{40,}}", "inside"),
     ("discord-webhook", "Discord webhook", ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
      f"discord(?:app)?\\.com/api/webhooks/\\d{{10,}}/{W}{{40,}}"),
+    ("discord-token", "Discord token", ("M", "N", "O"), f"[MNO]{A}{{23,27}}\\.{W}{{6}}\\.{W}{{27,40}}", "mixed"),
     ("twilio-key", "Twilio key", ("SK",), f"SK{H}{{32}}{END}"),
     ("sendgrid-key", "SendGrid key", ("SG.",), f"SG\\.{W}{{16,32}}\\.{W}{{16,64}}"),
     ("mailgun-key", "Mailgun key", ("key-",), f"key-{H}{{32}}{END}"),

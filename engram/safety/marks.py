@@ -67,7 +67,7 @@ def _honest(text, index):
     character = text[index]
     before = text[index - 1] if index else ""
     if character == "\ufeff":
-        return index == 0
+        return before in ("", "\n")
     if character in "\u200c\u200d":
         return _joins(text, index)
     if character in "\u200e\u200f\u061c":
@@ -79,7 +79,7 @@ def _honest(text, index):
     if character in "\u00ad\u034f":
         return True
     if character in "\u200b\u2060":
-        return not (before.isascii() or text[index + 1:index + 2].isascii())
+        return not before.isascii() and not text[index + 1:index + 2].isascii() or before in ("", " ", "\n", "\u200b")
     return "\u180b" <= character <= "\u180e" and "\u1800" <= before <= "\u18af"
 
 

@@ -19,8 +19,18 @@ _PERSONA = (r"assistant|ai|a\.i\.|bot|chatbot|model|llm|agent|hacker|admin(?:ist
             r"oracle|terminal|interpreter|evil|unrestricted|unfiltered|uncensored|jailbroken|dan\b|simulator|engineer|developer|translator|system")
 
 
+_ADDRESSED = re.compile(r"\b(?:(?:you|please|now|always|and|then|so|just)|you (?:must|should|will|shall|can|may|have to|need to|are to|now|also|always))$", re.IGNORECASE)
+_LOOSE_END = re.compile(r"\b(?:" + _LOOSE + r")\Z", re.IGNORECASE)
+
+
 def _unless_negated(match):
     return not _NOT.search(match.string, max(0, match.start() - 40), match.start())
+
+
+def _meant(match):
+    """Take an order unless it is negated; one about rules, settings, text and the like only where it opens a sentence."""
+    loose = _LOOSE_END.search(match.group()) and " your " not in match.group()
+    return _unless_negated(match) and (not loose or _own_sentence(match))
 
 
 def _named(match):
@@ -31,7 +41,7 @@ def _named(match):
 def _own_sentence(match):
     """Take an order only where a sentence begins or the reader is addressed."""
     before = match.string[max(0, match.start() - 40):match.start()].rstrip(" \"'\u201c(\u2018")
-    return not before or before[-1] in ".!?:;,\n\u2014-" or bool(re.search(r"\b(?:you|please|must|should|will|now|always|and|then|to|shall|can)$", before, re.IGNORECASE))
+    return not before or before[-1] in ".!?:;,\n\u2014-" or bool(_ADDRESSED.search(before))
 
 
 # label, words of which one must be there (lower case), pattern, check
@@ -41,7 +51,7 @@ ROWS = (
       "violate", "abandon"),
      _VERB + r"(?: [\w',-]{1,20}){0,4}? (?:(?:all|any|every|each|your|these|those|this|my|its|" + _BEFORE + r")(?: [\w',-]{1,20}){0,3}? (?:" + _WHAT + r")"
      r"|(?:your|all|any|the|every)? ?(?:\w{1,12} ){0,2}?" + _BEFORE + r"(?: [\w',-]{1,20}){0,2}? (?:" + _LOOSE + r")"
-     r"|your (?:[\w-]{1,20} ){0,2}(?:" + _LOOSE + r"))\b", _unless_negated),
+     r"|your (?:[\w-]{1,20} ){0,2}(?:" + _LOOSE + r"))\b", _meant),
     ("asks to ignore or override instructions", ("ignor", "disregard", "forget", "overrid"),
      r"\b(?:ignore|disregard|forget|override)\b(?: [\w',-]{1,20}){0,2}? the (?:system|hidden|developer|initial|base) (?:prompt|message|instructions?)\b"
      r"(?! (?:in|via|with|through|by|using|for|per|from|flag|option|setting|field|when)\b)", _unless_negated),
@@ -111,7 +121,7 @@ ROWS = (
 # Looked for in the normalised text itself, with its tags.
 TAG_ROWS = (
     ("chat-role tag", ("<|", "<system", "</system", "[inst", "[/inst", "<<sys", "<assistant", "</assistant", "<developer", "<tool", "<function", "</function", "<invoke", "<system"),
-     r"<\|[a-z_/ ]{2,40}\|>|</?\s{0,3}(?:system|assistant|developer)(?:[_-](?:prompt|message|instructions?|reminder|note))?\s{0,3}(?:\s[^<>]{0,100})?>|\[/?\s?INST\s?\]|<</?SYS>>|"
+     r"<\|[a-z_/ ]{2,40}\|>|</?\s{0,3}(?:system|assistant|developer)(?:[_-](?:prompt|message|instructions?|reminder|note))?\s{0,3}(?:\s[^<>]{0,100})?>|(?-i:\[/?\s?INST\s?\])|<</?SYS>>|"
      r"</?(?:antml:)?(?:function_calls|function_results|tool_calls?|tool_results?|tool_response|invoke)\b[^<>]{0,100}>", None),
     ("chat-role line", ("human:", "assistant:", "system:", "system prompt:", "system message:", "instruction:"),
      r"(?m)^[ \t>#*_-]{0,12}(?:human|assistant)[*_]{0,2}\s?:[*_]{0,2} (?=\S)|^[ \t>*_-]{0,8}#{1,6} ?(?:system|instruction|assistant|human)s?\s?:[ \t]*(?=\S|$)|"

@@ -81,7 +81,7 @@ def _tags(seen):
     if "<" not in seen:
         return
     for start, end in _comments(seen):
-        if _HIDDEN_ORDER.search(seen, start + 4, min(end, start + 4000)):
+        if _HIDDEN_ORDER.search(seen[start + 4:min(end, start + 4000)]):
             yield start, end, "orders in hidden markup"
     for match in _HIDING.finditer(seen):
         yield *match.span(), "orders in hidden markup"

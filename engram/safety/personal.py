@@ -17,7 +17,7 @@ _CARD = re.compile(r"(?<![\w.+#/-])\d(?:[ -]?\d){12,18}(?![\w-])(?!\.\d)")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _ADDRESS = re.compile(rf"(?<![\w.])(?:10\.{_OCTET}|172\.(?:1[6-9]|2\d|3[01])|192\.168)\.{_OCTET}\.{_OCTET}(?!\.?\d)(?!\w)")
-_VERSION_BEFORE = re.compile(r"(?:version|release|build|ver\.?|v)[ :=]{0,3}$", re.IGNORECASE)
+_VERSION_BEFORE = re.compile(r"(?:versions?|release|build|ver\.?|v)[ :=]{0,3}(?:[\d.]{1,20} (?:to|and|or|through) )?$", re.IGNORECASE)
 _LOCAL_V6 = re.compile(r"f[cd][0-9a-f]{2}:(?:[0-9a-f]{0,4}:){1,6}[0-9a-f]{1,4}(?![\w:])")
 _BLOCKS = {"10.0.0.0": "/8", "172.16.0.0": "/12", "192.168.0.0": "/16"}
 
@@ -92,7 +92,7 @@ def addresses(text):
         block = _BLOCKS.get(match.group())
         if block and text.startswith(block, match.end()) and not text[match.end() + len(block):][:1].isdigit():
             continue
-        if _VERSION_BEFORE.search(text, max(0, match.start() - 12), match.start()):
+        if _VERSION_BEFORE.search(text, max(0, match.start() - 40), match.start()):
             continue
         yield match.start(), match.end(), "private-ip", "private network address"
     for match in _LOCAL_V6.finditer(text) if "fd" in text or "fc" in text else ():

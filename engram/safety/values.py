@@ -40,7 +40,7 @@ def is_stand_in(value):
     lowered = value.lower().strip(".,;:!?'\"`)")
     if lowered in ORDINARY or _QUANTITY.match(value):
         return True
-    if "${" in value or "{{" in value or "<" in value and ">" in value:
+    if "${" in value or "%s" in value or "{}" in value or "{{" in value or "<" in value and ">" in value:
         return True
     if len(set(lowered)) <= 2 and not any(c.isdigit() for c in lowered):
         return True

@@ -236,6 +236,13 @@ def using(store, work, *, whole=False):
     raise AssertionError("unreachable")
 
 
+def using_all(stores, work, *, whole=False):
+    """Return `work([index, …])` with the indexes of several stores; see `using`."""
+    if not stores:
+        return work([])
+    return using(stores[0], lambda first: using_all(stores[1:], lambda rest: work([first, *rest]), whole=whole), whole=whole)
+
+
 def borrow(store) -> Index:
     """Return an open index of a store, a spare one when its file is still the same."""
     path = store.path(FILE)

@@ -36,7 +36,7 @@ def statement(number):
     mark = hashlib.sha256(str(number).encode()).hexdigest()[:6]
     return (
         f"The {pick(NAMES, 1)} {pick(PARTS, 2)} unit-{mark} {pick(DEEDS, 3)} its {pick(PARTS, 4)} every "
-        f"{number % 50 + 3} minutes on host {pick(PLACES, 5)}-{number}."
+        f"{len(mark) + int(mark, 16) % 50} minutes on host {pick(PLACES, 5)}-{number}."
     )
 
 
@@ -139,8 +139,9 @@ class Server:
         self.lines = queue.Queue()
         self.noise = []
         self.number = 0
-        threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._listen)]
+        for thread in self.threads:
+            thread.start()
         if hello:
             self.request("initialize", hello)
             self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -204,7 +205,11 @@ class Server:
             self.process.kill()
             self.process.wait()
             raise AssertionError("the server did not end at end of input") from None
-        self.process.stdout.close()
+        finally:
+            for thread in self.threads:
+                thread.join(5)
+            self.process.stdout.close()
+            self.process.stderr.close()
         return code
 
 
