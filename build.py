@@ -357,8 +357,8 @@ def peers():
         if not os.path.exists(os.path.join(folder, "node_modules", *pin.rpartition("@")[0].split("/"))):
             npm = shutil.which("npm")
             os.makedirs(folder, exist_ok=True)
-            if not npm or subprocess.run([npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", folder,
-                                          pin]).returncode:
+            if not npm or subprocess.run([npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "--legacy-peer-deps",
+                                          "--prefix", folder, pin]).returncode:
                 missing.append(pin)
     found["ENGRAM_PEERS_BIN"] = os.path.join(folder, "node_modules", ".bin")
     say(f"peers that could not be had: {', '.join(missing)}" if missing else "all peers are here")
