@@ -239,7 +239,8 @@ def _expired():
 def _shaped(entry):
     """Whether an entry has what `check` compares; the HMAC vouches for the rest."""
     return isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("entry", "token_sha256", "state", "kind")) \
-        and all(isinstance(entry.get(name), int) for name in ("created", "expires")) and entry["token_sha256"].isascii()
+        and all(isinstance(entry.get(name), int) for name in ("created", "expires")) and entry["token_sha256"].isascii() \
+        and str(entry.get("mac", "")).isascii()
 
 
 def _rows(path):

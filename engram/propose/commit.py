@@ -261,6 +261,9 @@ def _clean_note(note):
 def _problem(place, row, written, touched):
     """Return {reason, related} when a row can't be written as shown, or None."""
     store = place.store_of(row.scope)
+    rival = next((touched[row.scope, write.rel] for write in row.writes if (row.scope, write.rel) in touched), None)
+    if rival is not None:
+        return {"reason": f"candidate {rival} has just changed the same memory; propose it again", "related": [row.target or row.id]}
     now = plan.verdict_on(place, store, row.fields, written)
     if row.verdict == verdict.NOOP and now.word == verdict.UPDATE and now.target.id == row.target:
         return None  # a declared update that changes nothing
@@ -270,9 +273,6 @@ def _problem(place, row, written, touched):
         return {"reason": f"the verdict was {was} and is {became} now; propose it again", "related": [now.target.id] if now.target else []}
     if row.verdict == verdict.NOOP:
         return None
-    rival = next((touched[row.scope, write.rel] for write in row.writes if (row.scope, write.rel) in touched), None)
-    if rival is not None:
-        return {"reason": f"candidate {rival} has just changed the same memory; propose it again", "related": [row.target or row.id]}
     for write in row.writes:
         there = files.read_regular(store.path(write.rel), limit=memory.LARGEST)
         if (None if there is None else files.sha256(there)) != write.before:
