@@ -13,7 +13,7 @@ from engram.store import trust
 
 UNSEEN = ("Engram: the memories of this workspace are not loaded, because the user has not trusted it yet. "
           "They can read the memories and do so with `engram trust`.")
-HELD = ("Engram: rules or skills that belong here are left out, because they changed since the user last looked ({}). "
+HELD = ("Engram: rules or skills left out here, because they changed since the user last looked: {}. "
         "`engram trust` shows them and lets them load.")
 
 # What a session is about to get: the text, {key: mark} of all that it has then, the keys of the memories chosen for the
