@@ -31,7 +31,8 @@ def text(place, host, row, event, read, proof, note):
         choose = _unseen
         if next(iter(place.workspace.files()), None) is None:
             return ""
-    session = hook_seen.Session(place.user_dir, "\0".join((host, place.root, event.session)))
+    # by its id alone where it has one: a host that also runs another host's hooks reports one session to both
+    session = hook_seen.Session(place.user_dir, "\0".join((place.root, event.session or host)))
     try:
         dose, new = _deliver(choose, session, place, event, row, read)
     except (hook_seen.Error, EngramError) as error:

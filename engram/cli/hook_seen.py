@@ -23,7 +23,7 @@ TWIN_SECONDS = 5  # two reports of one start come within this; a real second sta
 
 
 class Session:
-    """The record of one session; `name` tells it apart (host, workspace and the host's session id)."""
+    """The record of one session; `name` tells it apart (workspace and session id)."""
 
     def __init__(self, folder, name):
         self.file = os.path.join(folder, FILE) if folder else None

@@ -95,9 +95,13 @@ def test_going_back_to_an_earlier_task_brings_nothing_twice(say):
     assert [say(prompt) for prompt in ("fact", "rule", "fact", "rule")] == ["fact1", "rule1", None, None]
 
 
-def test_sessions_hosts_and_workspaces_are_told_apart(say):
-    assert say("fact") and say("fact", session="other") and say("fact", host="codex")
-    assert say("fact") is None and say("fact", session="other") is None
+def test_sessions_are_told_apart_and_hosts_that_name_none(say):
+    assert say("fact") and say("fact", session="other") and say("fact", session="") and say("fact", session="", host="codex")
+    assert say("fact") is None and say("fact", session="other") is None and say("fact", session="") is None
+
+
+def test_a_session_reported_to_the_hooks_of_two_hosts_is_told_once(say):
+    assert say("fact") and say("fact", host="codex") is None
 
 
 @pytest.mark.parametrize("source", ["resume", "clear", "compact"])
