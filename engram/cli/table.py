@@ -50,6 +50,17 @@ COMMANDS = (
     Command("doctor", (), "start", "doctor", "check Engram, its store and what hosts know of it", NOTHING,
             ("engram doctor", "engram doctor --strict --json")),
     # read
+    Command("load", (), "read", "read", "the memories for a task, within a token budget",
+            "Use counts and the derived index only.",
+            ("engram load fix the flaky checkout test", "engram load --id use-pnpm")),
+    Command("route", (), "read", "read", "what kind of task it is, and which memories it routes to", "The derived index only.",
+            ("engram route rename the billing module", "engram route deploy to staging --explain")),
+    Command("search", (), "read", "read", "search memories by words", "The derived index only.",
+            ("engram search retry policy", 'engram search "exit code" type:rule')),
+    Command("show", (), "read", "read", "one memory's whole file", "The derived index only.",
+            ("engram show use-pnpm", "engram show use-pnpm --json")),
+    Command("list", ("ls",), "read", "read", "a line for every memory and note", "The derived index only.",
+            ("engram list", "engram list --type rule --limit 20")),
     Command("status", (), "read", "state", "counts, index, what waits for approval, roles", NOTHING,
             ("engram status", "engram status --json")),
     # write

@@ -31,6 +31,7 @@ class Sources:
         self.roles = {role.lower() for role in place.settings.get("roles") or ()}
         self._ignored: dict[int, object] = {}
         self._hashes: dict[int, object] = {}
+        self._alone: set[tuple[int, str]] = set()  # (index, id) that no other file has
 
     def hidden(self, at: int, row, *, archived=False, expired=False, edited=False) -> str:
         """Return why a row is not to be seen, or an empty text (recall.md, "What is visible"). The arguments lift a rule each."""
@@ -50,11 +51,21 @@ class Sources:
             self._ignored[at] = self.indexes[at].store.ignored()
         if self._ignored[at](row.rel):
             return "ignored by .engramignore"
-        if not self.indexes[at].is_first(row):
+        return "" if (at, row.name) in self._alone else self._shadowed(at, row)
+
+    def _shadowed(self, at: int, row) -> str:
+        """Return why another file with the same id stands before this one, or an empty text."""
+        if self.indexes[at].named(row.name)[0].rel != row.rel:
             return "another file has the same id"
         if at and any(not self.hidden(0, other) for other in self.indexes[0].named(row.name)):
             return "the workspace has a memory with this id"
         return ""
+
+    def note_alone(self, at: int, rows) -> None:
+        """Find out in one query which ids of many rows are nobody else's."""
+        names = [row.name for row in rows]
+        shared = self.indexes[at].shared_names(names) | (self.indexes[0].present_names(names) if at else set())
+        self._alone.update((at, name) for name in names if name not in shared)
 
     def memory(self, at: int, row, **lifted):
         """Return (Memory, "") of a row, read from its file and checked, or (None, why it is not to be seen)."""
@@ -97,6 +108,8 @@ class Sources:
         for hit in ranking.hits:
             by_index.setdefault(hit.segment, []).append(hit.doc)
         rows = {at: self.indexes[at].rows_of(docs) for at, docs in by_index.items()}
+        for at, of_index in rows.items():
+            self.note_alone(at, of_index.values())
         found = [(hit.score, hit.segment, rows[hit.segment][hit.doc], hit) for hit in ranking.hits if hit.doc in rows[hit.segment]]
         found.sort(key=lambda one: (-one[0], _confidence(one[2]), -one[2].updated, one[1], index.path_order(one[2].rel)))
         return ranking, found
@@ -118,17 +131,15 @@ def for_task(sources: Sources, query: str, limit: int, *, everything=False, why=
         if score < floor and not everything:
             picker.leave(at, row, "matches little beside the best")
             continue
-        reason = sources.hidden(at, row) if not picker.full or not matching else ""
+        reason = sources.hidden(at, row)
         if reason:
             picker.leave(at, row, reason)
-            continue
-        if picker.full:
-            # only its row was looked at: a count, nothing that is shown
-            matching += not sources.hidden(at, row)
+        elif picker.full:
+            matching += 1  # its row alone was looked at: a count, nothing that is shown
             picker.leave(at, row, "beyond the limit")
-            continue
-        matched = rank.matched([one.tables for one in sources.indexes], ranking, hit) if why else ()
-        matching += picker.pick(at, row, score, matched)
+        else:
+            matched = rank.matched([one.tables for one in sources.indexes], ranking, hit) if why else ()
+            matching += picker.pick(at, row, score, matched)
     chosen = picker.chosen
     extra = sum(one.why == "prerequisite" for one in chosen)
     return Choice(chosen, max(matching + extra, len(chosen)), picker.left_out, picker.diagnostics)
@@ -138,7 +149,9 @@ def for_start(sources: Sources, limit: int) -> Choice:
     """Return the choice for a session start: memories tagged `always-load` or `session-start`, then rules, then the newest."""
     found = []
     for at, one in enumerate(sources.indexes):
-        found += [(at, row) for row in one.rows("state IN (0, 1, 2) ORDER BY start, updated DESC, rel LIMIT ?", (rank.POOL,))]
+        rows = one.rows("state IN (0, 1, 2) ORDER BY start, updated DESC, rel LIMIT ?", (rank.POOL,))
+        sources.note_alone(at, rows)
+        found += [(at, row) for row in rows]
     found.sort(key=lambda pair: (pair[1].start, _confidence(pair[1]) if pair[1].start else 0, -pair[1].updated, pair[0],
                                  index.path_order(pair[1].rel)))
     picker = _Picker(sources, limit)
@@ -192,7 +205,7 @@ class _Picker:
         if memory.key in self._keys:
             self.chosen = [one._replace(matched=matched, why="match") if one.memory.key == memory.key and not one.matched else one
                            for one in self.chosen]
-            return False
+            return True
         needs: list = []
         self._prerequisites(memory, needs, {memory.key}, [memory.id])
         if len(self.chosen) + len(needs) + 1 > self.limit:

@@ -66,9 +66,21 @@ class Index:
         """Return the rows of an id, without regard to case, in path order."""
         return sorted(self.rows("name = ?", (name.lower(),)), key=lambda row: path_order(row.rel))
 
-    def is_first(self, row: Row) -> bool:
-        """Whether no other file that comes earlier has the same id (case ST-17)."""
-        return self.named(row.name)[0].rel == row.rel
+    def present_names(self, names) -> set[str]:
+        """Return those of some lower-case ids that a file has."""
+        return self._names(names, "")
+
+    def shared_names(self, names) -> set[str]:
+        """Return those of some lower-case ids that several files have (case ST-17)."""
+        return self._names(names, " GROUP BY name HAVING count(*) > 1")
+
+    def _names(self, names, having: str) -> set[str]:
+        names, found = list(names), set()
+        for at in range(0, len(names), 500):
+            part = names[at:at + 500]
+            found.update(name for (name,) in self.db.execute(
+                f"SELECT name FROM doc WHERE name IN ({','.join('?' * len(part))}){having}", part))
+        return found
 
     def sealed(self, row: Row) -> bool:
         """Whether what a row says was found out by this user's Engram."""

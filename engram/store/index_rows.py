@@ -19,8 +19,8 @@ STATES = ("approved", "edited", "not approved", "unreadable", "gone")
 START_TAGS = frozenset(("always-load", "session-start"))
 
 # rel to lf: the file; state to seal: what was found out; name to start: columns to choose by
-Row = namedtuple("Row", "id rel stat sha lf state flagged card seal name type hidden valid_from valid_until roles updated start")
-COLUMNS = ", ".join(Row._fields)
+_Columns = namedtuple("_Columns", "id rel stat sha lf state flagged card seal name type hidden valid_from valid_until roles updated start")
+COLUMNS = ", ".join(_Columns._fields)
 SCHEMA = """
 CREATE TABLE doc (id INTEGER PRIMARY KEY, rel TEXT NOT NULL UNIQUE, stat TEXT NOT NULL, sha TEXT NOT NULL, lf TEXT NOT NULL,
     state INTEGER NOT NULL, flagged TEXT NOT NULL, card TEXT NOT NULL, seal TEXT NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
@@ -30,6 +30,16 @@ CREATE INDEX doc_updated ON doc (updated DESC, rel);
 CREATE INDEX doc_start ON doc (start, updated DESC, rel);
 CREATE INDEX doc_state ON doc (state) WHERE state IN (1, 3, 4);
 """
+
+
+class Row(_Columns):
+    """A row of the table `doc`."""
+
+    __slots__ = ()
+
+    def read_card(self) -> dict:
+        """Return what `card` made; for a sealed row only."""
+        return json.loads(self.card)
 
 
 def stat_text(found, now_ns: int) -> str:
