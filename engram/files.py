@@ -45,18 +45,12 @@ def sha256(data):
 
 
 def read(path):
-    """Return the file's bytes, or None when there is none. Raises StorageError for anything else."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise _storage("read", path, error) from None
+    """Return the bytes of a regular file, or None when there is none. Raises StorageError for anything else."""
+    return read_regular(path, limit=None)
 
 
 def read_regular(path, *, limit):
-    """Return the bytes of a regular file of at most `limit` bytes; None when there is none.
+    """Return the bytes of a regular file of at most `limit` bytes (None: of any size); None when there is none.
 
     Never waits on a pipe or a device that somebody put there. Raises StorageError with the reason.
     """
@@ -71,7 +65,7 @@ def read_regular(path, *, limit):
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise StorageError("not a regular file.", file=path)
-        if found.st_size > limit:
+        if limit is not None and found.st_size > limit:
             raise StorageError(f"larger than {limit:,} bytes ({found.st_size:,}).", file=path)
         with open(descriptor, "rb", buffering=0, closefd=False) as file:
             return file.read()

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 from collections import namedtuple
 
+from engram import files
+from engram.errors import StorageError
+
 LARGEST = 1 << 20  # bytes of a config file that we read
 
 # root: top folder of the working tree; common: the Git folder that all its worktrees share; name: of the
@@ -110,9 +113,11 @@ def _origin(path):
 
 def _text(path, missing=None):
     try:
-        with open(path, "rb") as file:
-            return file.read(LARGEST).decode("utf-8", "replace")
-    except OSError as error:
+        data = files.read_regular(path, limit=LARGEST)  # never waits on a pipe that somebody put there
+        if data is None:
+            raise StorageError("there is no such file.")
+        return data.decode("utf-8", "replace")
+    except StorageError as error:
         if missing is not None:
             return missing
-        raise Broken(f"{path} can't be read: {error.strerror}.") from None
+        raise Broken(f"{path} can't be read: {error.message}") from None
