@@ -30,6 +30,7 @@ def _common(parser):
     parser.add_argument("hosts", nargs="+", metavar="HOST", help="a host, `all`, or `list`: "
                         + ", ".join(row.name for row in table.HOSTS))
     parser.add_argument("--plan", action="store_true", help="print what would change, change nothing")
+    parser.add_argument("--dir", metavar="DIR", help="dsh: where the bundle goes (default: a folder in your own Engram folder)")
     parser.add_argument("--no-hooks", action="store_true", help="leave hooks alone")
     parser.add_argument("--no-mcp", action="store_true", help="leave the MCP registration alone")
     parser.add_argument("--no-instructions", action="store_true", help="leave instructions, skill and command alone")
@@ -97,7 +98,10 @@ def _chosen(names, where):
 
 
 def _options(args, **more):
-    return plan.Options(mcp=not args.no_mcp, hooks=not args.no_hooks, instructions=not args.no_instructions, **more)
+    if args.dir and not any(table.find(name.lower()) is table.find("dsh") for name in args.hosts):
+        raise UsageError("--dir is for dsh.")
+    folder = os.path.abspath(args.dir) if args.dir else None
+    return plan.Options(folder=folder, mcp=not args.no_mcp, hooks=not args.no_hooks, instructions=not args.no_instructions, **more)
 
 
 def _one(host, where, options, args, overlay, *, single):

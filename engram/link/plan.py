@@ -12,18 +12,20 @@ import shlex
 from engram.errors import EngramError
 from engram.hosts import markdown, source
 from engram.hosts.source import Foreign
-from engram.link import hooks, instructions, launcher, registration
+from engram.link import bundle, hooks, instructions, launcher, registration
 
 
 class Options:
     """What the person asked for: parts left out, the launcher's form, `force`, Codex's approval mode.
 
-    `args_key` is False for an OpenCode that rejects that key.
+    `args_key` is False for an OpenCode that rejects that key. `folder` is where a bundle goes (None: its usual place).
     """
 
-    __slots__ = ("approval", "args_key", "force", "hooks", "instructions", "launcher", "mcp")
+    __slots__ = ("approval", "args_key", "folder", "force", "hooks", "instructions", "launcher", "mcp")
 
-    def __init__(self, *, mcp=True, hooks=True, instructions=True, launcher="auto", force=False, approval=None, args_key=True):
+    def __init__(self, *, mcp=True, hooks=True, instructions=True, launcher="auto", force=False, approval=None, args_key=True,
+                 folder=None):
+        self.folder = folder
         self.mcp = mcp
         self.hooks = hooks
         self.instructions = instructions
@@ -52,13 +54,17 @@ class Change:
 
 class Plan:
     """What a link of one host comes to: `edits`, `notes` for the person, `say` (lines to print, such as a command to run),
-    `copy` (whether the kept copy is needed), `skipped` (why there is no registration, or None), `refresh` (as the site says)."""
+    `copy` (whether the kept copy is needed), `skipped` (why there is no registration, or None), `refresh` (as the site says).
 
-    __slots__ = ("copy", "edits", "notes", "refresh", "say", "skipped")
+    `beside` are edits that were not asked for: they tell what else of ours a file may hold.
+    """
+
+    __slots__ = ("beside", "copy", "edits", "notes", "refresh", "say", "skipped")
 
     def __init__(self, refresh=False):
         self.refresh = refresh
         self.edits = []
+        self.beside = []
         self.notes = []
         self.say = []
         self.copy = False
@@ -71,12 +77,20 @@ def build(host, site, options, read, *, undo=False):
     Raises UsageError for a launcher that can't be.
     """
     plan = Plan(site.refresh)
-    if options.hooks:
-        _plan_hooks(plan, host, site)
+    if host.shape == "bundle":
+        folder = options.folder or os.path.join(site.user_dir, bundle.NAME)
+        plan.edits += bundle.bundle_edits(folder)
+        plan.say += [] if undo else bundle.next_steps(folder)
+        return plan
+    _plan_hooks(plan, host, site, options.hooks, undo)
     if options.mcp:
         _plan_registration(plan, host, site, options, read, undo)
+    else:
+        plan.beside += [registration.edit(host, path, [registration.NAME]) for path in _paths(host, site, "mcp")]
     if options.instructions:
         _plan_instructions(plan, host, site, read, undo)
+    else:
+        plan.beside += [instructions.block(path, host.name) for path in _paths(host, site, "text")]
     return plan
 
 
@@ -90,9 +104,10 @@ def changes(plan, read, records, *, undo=False):
         by_path.setdefault(edit.path, []).append(edit)
     for path, edits in by_path.items():
         before, optional = read(path), all(edit.optional for edit in edits)
+        beside = [edit for edit in plan.beside if edit.path == path]
         try:
             text = None if before is None else _decoded(before, exact=edits[0].exact)
-            change = _change(path, edits, before, text, records.get(path) or {}, plan.notes, undo, plan.refresh)
+            change = _change(path, edits, beside, before, text, records.get(path) or {}, plan.notes, undo, plan.refresh)
         except EngramError as error:
             error.file = error.file or path
             if not optional:
@@ -104,13 +119,12 @@ def changes(plan, read, records, *, undo=False):
     return made
 
 
-def _change(path, edits, before, text, record, notes, undo, refresh):
-    ours = [edit for edit in edits if text is not None and _holds(edit, text, record)]
-    if not ours:  # what an interrupted or long gone link left in the record says nothing about this file
-        record = {}
-    elif refresh:
-        edits = ours
-    if not ours and (refresh or undo and before is None):
+def _change(path, edits, beside, before, text, record, notes, undo, refresh):
+    if text is None or not any(edit.there(text) for edit in [*edits, *beside]):
+        record = {}  # what an interrupted or long gone link left says nothing about this file
+    if refresh:
+        edits = [edit for edit in edits if text is not None and edit.holds(text, record.get("marks", {}))]
+    if not edits or undo and text is None:
         return None
     marks = copy.deepcopy(record.get("marks", {}))
     created = record.get("created", before is None if not undo else None)
@@ -131,19 +145,8 @@ def _change(path, edits, before, text, record, notes, undo, refresh):
         new = None
     if new == text and marks == record.get("marks", {}):
         return None
-    kept = new is not None and any(_holds(edit, new, {"marks": marks}) for edit in edits) if undo else new is not None
+    kept = new is not None and (not undo or any(edit.there(new) for edit in [*edits, *beside]))
     return Change(path, before, None if new is None else _encoded(new), parts, {"created": bool(created), "marks": marks} if kept else None)
-
-
-def _holds(edit, text, record):
-    """Return whether something of the edit's is in the text: whether its undoing would change it."""
-    for known in ({}, record.get("marks", {})):  # a shared block is there whoever owns it
-        try:
-            if edit.drop(text, copy.deepcopy(known)) != text:
-                return True
-        except EngramError:
-            continue
-    return False
 
 
 def _decoded(data, *, exact):
@@ -156,45 +159,50 @@ def _encoded(text):
     return text.encode("utf-8", "surrogateescape")
 
 
-def _plan_hooks(plan, host, site):
+def _paths(host, site, kind):
+    """Return the files of a host for `kind` (mcp, text, skill, command) at the level of the site."""
+    return [site.path(template) for template in getattr(host, f"{'user' if site.user else 'workspace'}_{kind}")]
+
+
+def _plan_hooks(plan, host, site, asked, undo):
     words = launcher.hook_words(site)
-    edits = hooks.edits(host, site, words or ["engram"])
-    if edits and words is None:
+    edits = hooks.edits(host, site, words or [registration.NAME])
+    if not asked:
+        plan.beside += edits
+    elif edits and words is None and not undo:
+        plan.beside += edits
         plan.notes.append("hooks are left out: `engram` is neither on PATH nor runs as the single file (`engram install` puts it there).")
     elif edits:
         plan.edits += edits
-        plan.copy = plan.copy or words[-1] == launcher.kept_copy(site, "engram")
+        plan.copy = plan.copy or words is not None and words[-1] == launcher.kept_copy(site, "engram")
 
 
 def _plan_registration(plan, host, site, options, read, undo):
     flags = [registration.ALWAYS] if host.name == "claude" and not _hooked(plan, host, site, read) else []
-    templates = host.user_mcp if site.user else host.workspace_mcp
-    if not templates and (site.user is False or host.name != "claude"):
+    paths = _paths(host, site, "mcp")
+    if not paths and (site.user is False or host.name != "claude"):
         plan.skipped = host.no_workspace
         return
     chosen = launcher.choose(site, options.launcher, shared=not site.user)
     plan.notes += chosen.notes
     plan.copy = plan.copy or chosen.form == "file"
-    if not templates:  # Claude Code rewrites its own user file all the time: its command is the one door (hosts.md, 1.5)
+    if not paths:  # Claude Code rewrites its own user file all the time: its command is the one door (hosts.md, 1.5)
         words = ["claude", "mcp", "add", "--scope", "user", registration.NAME, "--", *chosen.words, *flags]
         plan.say.append(" ".join(map(shlex.quote, words)))
         return
-    paths = [site.path(template) for template in templates]
     plan.edits += [registration.edit(host, path, chosen.words, force=options.force, flags=flags, args_key=options.args_key,
                                      approval=options.approval, tidy=site.refresh and host.name == "claude")
                    for path in (paths if undo else [_pick(host, paths, read)])]
 
 
 def _plan_instructions(plan, host, site, read, undo):
-    which = "user" if site.user else "workspace"
-    paths = lambda kind: [site.path(template) for template in getattr(host, f"{which}_{kind}")]
-    texts = paths("text")
+    texts = _paths(host, site, "text")
     for path in texts if undo else [_pick_text(texts, read)] if texts else []:
         front = instructions.CURSOR_FRONT if path.endswith(".mdc") else instructions.WINDSURF_FRONT if ".windsurf" in path else ()
         plan.edits.append(instructions.block(path, host.name, front=front, also=_imports(host, site, path, read),
                                              strict=path != texts[0]))
-    plan.edits += [instructions.skill(path) for path in paths("skill")]
-    plan.edits += [instructions.slash(path) for path in paths("command")]
+    plan.edits += [instructions.skill(path) for path in _paths(host, site, "skill")]
+    plan.edits += [instructions.slash(path) for path in _paths(host, site, "command")]
     if host.name == "cursor" and site.user:
         plan.edits.append(instructions.plugin(site.path("{plugin}/.cursor-plugin/plugin.json"), site.version))
 

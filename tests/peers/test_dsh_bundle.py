@@ -4,9 +4,9 @@ import os
 import shutil
 import subprocess
 
-import build
 import pytest
 
+import build
 from engram.session import guide, names
 from tests.trials import count
 
