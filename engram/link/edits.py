@@ -6,6 +6,7 @@ A plan is a list of edits. Several edits of one file are done one after the othe
 """
 from __future__ import annotations
 
+from engram.errors import EngramError
 from engram.files import sha256
 from engram.hosts import json
 from engram.hosts.source import Foreign, newline_of
@@ -23,12 +24,13 @@ class Edit:
     text that they can't edit, and `Foreign` for something of our name that is not ours; `optional` edits are
     then left out with a notice instead of failing the whole link. `exact` texts are config (UTF-8 and nothing else);
     others (Markdown) may hold any bytes. `leaves` says what a blank rest is when nobody knows who made the file: True
-    to leave it there, False to remove it.
+    to leave it there, False to remove it. Hosts may share what stands in a file: `there(text)` says whether anything
+    of Engram's is in it, `holds(text, marks)` whether that is this edit's; left out, `drop` tells both.
     """
 
-    __slots__ = ("add", "blank", "drop", "exact", "leaves", "optional", "part", "path")
+    __slots__ = ("add", "blank", "drop", "exact", "holds", "leaves", "optional", "part", "path", "there")
 
-    def __init__(self, path, part, add, drop, blank, *, optional=False, exact=True, leaves=True):
+    def __init__(self, path, part, add, drop, blank, *, there=None, holds=None, optional=False, exact=True, leaves=True):
         self.path = path
         self.part = part
         self.add = add
@@ -37,6 +39,14 @@ class Edit:
         self.optional = optional
         self.exact = exact
         self.leaves = leaves
+        self.there = there or self._changes
+        self.holds = holds or (lambda text, marks: self.there(text))
+
+    def _changes(self, text):
+        try:
+            return self.drop(text, {}) != text
+        except EngramError:
+            return False
 
 
 def config(path, part, dialect, add, drop, *, ignored=()):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 
 from engram.hosts import markdown
+from engram.hosts.source import Unreadable
 from engram.link.edits import Edit, whole
 
 DESCRIPTION = "Recall and propose project memory with Engram: rules, decisions, workflows and know-how that a human approved."
@@ -102,10 +103,20 @@ def block(path, owner, *, front=(), also=(), strict=False):
         marks["owners"] = others
         return text if others else markdown.drop_block(text)
 
+    def there(text):
+        try:
+            return markdown.block_of(text) is not None
+        except Unreadable:
+            return False
+
+    def holds(text, marks):
+        owners = marks.get("owners")
+        return there(text) and (owner in owners if owners else not strict)
+
     def blank(text):
         return not text.strip() or text.split() == " ".join(front).split()
 
-    return Edit(path, "instructions", add, drop, blank, optional=True, exact=False, leaves=False)
+    return Edit(path, "instructions", add, drop, blank, there=there, holds=holds, optional=True, exact=False, leaves=False)
 
 
 def skill(path):
