@@ -79,7 +79,7 @@ def _honest(text, index):
     if character in "\u00ad\u034f":
         return True
     if character in "\u200b\u2060":
-        return not before.isascii() and not text[index + 1:index + 2].isascii() or before in ("", " ", "\n", "\u200b")
+        return not before.isascii() and before.isalpha() and _joins(text, index) or before in ("", " ", "\n", "\u200b")
     return "\u180b" <= character <= "\u180e" and "\u1800" <= before <= "\u18af"
 
 

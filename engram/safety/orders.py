@@ -13,24 +13,31 @@ from engram.safety import marks, order_rows
 
 # Cyrillic, Greek and small-capital letters beside the Latin letter that they look like.
 _PAIRS = (
-    "\u0430a \u0435e \u043eo \u0440p \u0441c \u0443y \u0445x \u0456i \u0458j \u0455s \u0501d \u051bq \u051dw \u04bbh \u0261g \u0251a \u03bfo \u03b1a "
-    "\u03b5e \u03b9i \u03bak \u03bdv \u03c1p \u03c4t \u03c5u \u0131i \u0442t \u043cm \u043dn \u043ak \u0432b \u0410A \u0412B \u0415E \u041aK \u041cM "
-    "\u041dH \u041eO \u0420P \u0421C \u0422T \u0425X \u0406I \u0408J \u0405S \u0391A \u0392B \u0395E \u0396Z \u0397H \u0399I \u039aK \u039cM \u039dN "
-    "\u039fO \u03a1P \u03a4T \u03a5Y \u03a7X \u1d00a \u0280r \u0274n \u026ai \u1d1bt \u1d07e \u1d0fo \u1d1cu \u0262g \u029fl \u1d05d \u0578n \u057du \u0585o")
+    "\u0430a \u0435e \u043eo \u0440p \u0441c \u0443y \u0445x \u0456i \u0458j \u0455s \u0501d \u051bq \u051dw \u04bbh \u0261g \u0251a"
+    " \u03bfo \u03b1a "
+    "\u03b5e \u03b9i \u03bak \u03bdv \u03c1p \u03c4t \u03c5u \u0131i \u0442t \u043cm \u043dn \u043ak \u0432b \u0410A \u0412B \u0415E"
+    " \u041aK \u041cM "
+    "\u041dH \u041eO \u0420P \u0421C \u0422T \u0425X \u0406I \u0408J \u0405S \u0391A \u0392B \u0395E \u0396Z \u0397H \u0399I \u039aK"
+    " \u039cM \u039dN "
+    "\u039fO \u03a1P \u03a4T \u03a5Y \u03a7X \u1d00a \u0280r \u0274n \u026ai \u1d1bt \u1d07e \u1d0fo \u1d1cu \u0262g \u029fl \u1d05d"
+    " \u0578n \u057du \u0585o")
 _LOOK_ALIKES = {ord(pair[0]): pair[1] for pair in _PAIRS.split()}
 _DECORATION = str.maketrans("", "", "*_`~\\")
 _QUOTE = re.compile(r"[ \t]{0,40}(?:>[ \t]{0,8}){0,12}")
 _ITEM = re.compile(r"(?:(?:#{1,6}|[-+*\u2022]|\d{1,3}[.)])[ \t]{1,40}|\|[ \t]{0,8}){1,6}")
-_TAGS = re.compile(r"<!--|-->|</?(?:b|i|u|s|em|strong|span|font|mark|small|big|sub|sup|code|kbd|a|p|div|br|wbr|q|del|ins)\b[^<>]{0,200}>", re.IGNORECASE)
+_TAGS = re.compile(r"<!--|-->|</?(?:b|i|u|s|em|strong|span|font|mark|small|big|sub|sup|code|kbd|a|p|div|br|wbr|q|del|ins)\b[^<>]{0,200}>",
+re.IGNORECASE)
 _ENTITY = re.compile(r"&#(?:[xX]([0-9a-fA-F]{1,6})|(\d{1,7}));|&(nbsp|lt|gt|amp|quot|ZeroWidthSpace|shy);")
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\u00b7|-][^\W\d_](?![^\W_])){4,120}")
 _FIGURES = str.maketrans("013457@$!", "oieastasi")
 _FIGURED = re.compile(r"[A-Za-z][013457@$!]{1,3}[A-Za-z]|(?<!\w)[013457@$][A-Za-z]{2}")
 _HIDDEN_ORDER = re.compile(
-    r"\b(?:ai|llm|assistant|agent|model|chatbot|claude|chatgpt|copilot|codex|gemini|cursor)s?\b.{0,80}?\b(?:must|should|shall|execute|run|send|fetch|reveal|ignore|obey|follow|always|never|do not|don't|"
+    r"\b(?:ai|llm|assistant|agent|model|chatbot|claude|chatgpt|copilot|codex|gemini|cursor)s?\b.{0,80}?\b(?:must|should|shall|execute|run|"
+    r"send|fetch|reveal|ignore|obey|follow|always|never|do not|don't|"
     r"upload|post|curl|download|install|delete|approve|remember|output|include|insert|email)\b|"
     r"^\s{0,8}(?:please )?(?:execute|run|send|exfiltrate|upload|reveal|obey|approve|curl|wget|email)\b.{0,80}", re.IGNORECASE | re.DOTALL)
-_HIDING = re.compile(r"<[a-z]{1,12}\b[^<>]{0,200}(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0(?![.\d])|\bhidden\b)[^<>]{0,200}>"
+_HIDING = re.compile(r"<[a-z]{1,12}\b[^<>]{0,200}(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0|"
+                     r"opacity\s{0,3}:\s{0,3}0(?![.\d])|\bhidden\b)[^<>]{0,200}>"
                      r"(?=\s{0,20}[^<\s])", re.IGNORECASE)
 
 _compiled = {}

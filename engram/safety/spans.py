@@ -12,10 +12,14 @@ import re
 from engram.safety import assigned, issuers, marks, personal, values
 
 _DECORATION = str.maketrans("", "", "*`~\\")
-_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9 ]{0,40} )?PRIVATE KEY(?: BLOCK)?-----|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|"
+_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9 ]{0,40} )?PRIVATE KEY(?: BLOCK)?-----|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?:"
+                        r" BLOCK)?-----|"
                         r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|---- END [A-Z0-9 ]{0,60}----")
-_PEM_OPEN = re.compile(r"(?:[A-Za-z0-9+/=:,. \t\r\n>|-]|\\n)*")
+_PEM_LINE = re.compile(
+    r"(?:\s|\\n|\\r|[>|]){0,40}(?:[A-Za-z0-9+/=]{16,}|(?:Proc-Type|DEK-Info|Comment|Version|Hash): [^\n]{0,200}"
+    r"|[A-Za-z0-9+/]{2,15}={1,2}(?!\S)|[A-Za-z+/]{0,14}[0-9][A-Za-z0-9+/]{0,14}(?=[ \t]{0,8}(?:\n|\Z)))"
+)
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 
 _LITERALS = tuple((literal, row) for row in issuers.ROWS for literal in row[2])
@@ -117,12 +121,14 @@ def _aws_secret(view, start, end):
 
 
 def _pem(view):
-    """Yield whole private-key blocks; one left open ends where its text stops looking like a key."""
-    position, closed = 0, True
+    """Yield whole private-key blocks; one left open ends where its lines stop looking like a key."""
+    position = 0
     while begin := _PEM_BEGIN.search(view, position):
-        end = _PEM_END.search(view, begin.end()) if closed else None
-        closed = end is not None
-        position = end.end() if end else _PEM_OPEN.match(view, begin.end()).end()
+        other = view.find("-BEGIN ", begin.end())
+        end = _PEM_END.search(view, begin.end(), other if other >= 0 else len(view))
+        position = end.end() if end else begin.end()
+        while not end and (line := _PEM_LINE.match(view, position)):
+            position = line.end()
         yield begin.start(), position, "private-key", "private key"
 
 
