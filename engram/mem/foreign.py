@@ -83,7 +83,8 @@ def _json(data, path):
 def _rows(value, path):
     made = {"deletions": []}
     for kind in KINDS:
-        found = value.get(kind) or []
+        found = value.get(kind)
+        found = [] if found is None else found
         if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
             raise Malformed(f"`{kind}` is not a list of objects.", file=path)
         made[kind] = found
@@ -181,6 +182,7 @@ def _opened(path, scratch):
             chr(byte) if byte < 128 and chr(byte) not in "%?#" else f"%{byte:02X}" for byte in os.fsencode(os.path.abspath(source))
         )
         connection = sqlite3.connect(f"file:{name}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")  # nothing that a prepared database defines may run
     connection.row_factory = sqlite3.Row
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
