@@ -92,10 +92,16 @@ class Loop:
             self._workers.submit(lambda: self._guarded(event, work))
 
     def _cancelled(self, event):
+        """End a call that waits for a human, unwritten and unanswered.
+
+        A legacy call under way is answered all the same, which that era allows: it takes milliseconds, and
+        whoever replays a dialogue gets one answer for each request. The modern era forbids it.
+        """
         request = event.request
         with self._lock:
-            line = self._connection.cancel(request)
             waiting = self._dialogs.abandon(request)
+            request.cancelled = True
+            line = self._connection.cancel(request) if waiting or request.era == "modern" else b""
         if line:
             self._write(line)
         for id, _ in waiting:
@@ -230,16 +236,18 @@ class Loop:
 
     def _put(self, request, ask):
         with self._lock:
-            if request.cancelled:
-                return
             why = ENDING if self._ended else CROWDED if self._dialogs.full else None
-            if why is None:
+            if request.cancelled:
+                line = self._connection.cancel(request)
+            elif why is None:
                 id, line = self._connection.ask("elicitation/create", dialogs.form_request(ask, request.version))
                 self._dialogs.put(id, request, ask, self._clock())
-        if why:
-            self._wait(request, ask, why)
-        else:
+            else:
+                line = b""
+        if line:
             self._write(line)
+        elif not request.cancelled:
+            self._wait(request, ask, why)
 
     def _retry(self, request):
         """Take the answer that a modern client brings back with its state."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 
 from engram.errors import Result
@@ -14,7 +15,7 @@ NOTHING = {"type": "object", "properties": {}}
 def noisy(context, arguments):
     print("a stray print")
     os.write(1, b"a stray write\n")
-    os.system("echo a stray child; cat")  # the child must get neither the wire nor the input
+    subprocess.run(["/bin/sh", "-c", "echo a stray child; cat"], check=True)  # gets neither the wire nor the input
     return Result(text="quiet")
 
 

@@ -41,7 +41,7 @@ class Stub(Surface):
                  annotations=READ, output=OUT),
             Tool("keep", "Keep", "Asks, then keeps.", {"type": "object", "properties": {"text": TEXT}, "required": ["text"],
                                                        "additionalProperties": False}, self._keep, output=OUT),
-            Tool("other", "Other", "Asks as well.", {"type": "object", "properties": {"text": TEXT}}, self._keep),
+            Tool("other", "Other", "Asks as well.", {"type": "object", "properties": {"text": TEXT}, "required": ["text"]}, self._keep),
             Tool("hold", "Hold", "Waits for a sign.", {"type": "object", "properties": {}},
                  lambda context, arguments: (self.go.wait(30), Result(text="held"))[1]),
             Tool("refuse", "Refuse", "Refuses.", {"type": "object", "properties": {}}, self._refuse),

@@ -164,10 +164,22 @@ def test_calls_run_side_by_side_and_ping_waits_for_none():
         desk.wait(lambda message, id=id: message.get("id") == id)
 
 
-def test_a_cancelled_call_is_not_answered():
+def test_a_cancelled_modern_call_is_not_answered_and_a_legacy_one_under_way_may_be():
     desk = Desk(threads=True)
     desk.start()
-    desk.say(call(1, "hold"), {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    for message in (call(1, "hold"), modern(2, "tools/call", name="hold")):
+        desk.say(message, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": message["id"]}})
     desk.surface.go.set()
     assert desk.workers.idle(10)
-    assert not [message for message in desk.out if message.get("id") == 1]
+    assert [message["id"] for message in desk.out if message.get("id") in (1, 2)] == [1]
+
+
+def test_a_call_that_was_cancelled_before_it_could_ask_asks_nothing():
+    desk = Desk(threads=True)
+    desk.start(capabilities={"elicitation": {}})
+    keep = desk.surface.tools[1].run
+    desk.surface.tools[1].run = lambda context, arguments: (desk.surface.go.wait(30), keep(context, arguments))[1]
+    desk.say(call(1, "keep", text="x"), {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    desk.surface.go.set()
+    assert desk.workers.idle(10)
+    assert [message for message in desk.out if message.get("id") != 0] == [] and desk.surface.written == []
