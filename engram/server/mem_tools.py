@@ -100,21 +100,12 @@ class MemSurface(Surface):
 
     def refused(self, tool, arguments, problem):
         """Return the refusal of arguments that don't fit, which names those that arrived."""
-        arrived = ", ".join(sorted(str(name)[:80] for name in arguments)) or "none"
         code = "missing_argument" if problem.endswith(" is missing") else "invalid_argument"
-        error = Refusal(
-            code,
-            f"{tool.name}: {problem}. Arguments that arrived: {arrived}.",
-            argument=problem.split(" ", 1)[0],
-            arrived=sorted(map(str, arguments)),
-        )
-        return answers.refusal(error)
+        return _arrived(Refusal(code, f"{tool.name}: {problem}.", argument=problem.split(" ", 1)[0]), arguments)
 
     def failed(self, tool, arguments, error):
-        """Return the refusal of a call, with the arguments that arrived when one of them is missing."""
-        if error.code == "missing_argument":
-            return self.refused(tool, arguments, error.message.rstrip(".") + " (it is missing)")
-        return answers.refusal(error)
+        """Return the refusal of a call; when an argument is missing, with those that arrived."""
+        return _arrived(error, arguments) if error.code == "missing_argument" else answers.refusal(error)
 
     def close(self):
         """Close the database."""
@@ -159,9 +150,17 @@ class MemSurface(Surface):
                 self._told = True
 
 
+def _arrived(error, arguments):
+    names = sorted(str(name)[:80] for name in arguments)
+    message = f"{error.message} Arguments that arrived: {', '.join(names) or 'none'}."
+    return answers.refusal(Refusal(error.code, message, hint=error.hint, **{**error.data, "arrived": names}))
+
+
 def prepared(row, arguments):
     """Return arguments as the schema should see them: nulls gone, aliases resolved, digit strings made numbers."""
     made = {name: value for name, value in arguments.items() if value is not None}
+    if row.name == "mem_search":
+        made.setdefault("query", "")  # a blank query lists the newest
     for name, alias in ALIASES:
         if name in row.properties and _blank(made.get(name)) and not _blank(made.get(alias)):
             made[name] = made[alias]
