@@ -91,13 +91,17 @@ def parser_of(row):
 
     module = import_module(f"engram.cli.{row.module}")
 
+    def formatter(prog):
+        # without a width argparse imports shutil, and with it three packers of archives: 3 ms of each command
+        return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
+
     class Parser(argparse.ArgumentParser):
         def error(self, message):
             raise UsageError(_explain(self, message), hint=f"See engram {row.name} --help.")
 
     epilog = f"{row.writes}\n\nexamples:\n" + "\n".join(f"  {line}" for line in row.examples)
     parser = Parser(prog=f"engram {row.name}", description=row.summary[:1].upper() + row.summary[1:] + ".", epilog=epilog,
-                    formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+                    formatter_class=formatter, allow_abbrev=False)
     parser.add_argument("--json", action="store_true", help="print one JSON envelope")
     parser.add_argument("--workspace", metavar="DIR", help="work as if started in DIR")
     parser.add_argument("--global", dest="global_only", action="store_true", help="use the global store alone")
@@ -105,6 +109,14 @@ def parser_of(row):
     if options:
         options(parser)
     return parser
+
+
+def _columns():
+    """Return the width of the terminal."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns) or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def _run(row, words, context):
