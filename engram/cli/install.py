@@ -8,7 +8,7 @@ import zipfile
 from engram import files
 from engram.cli.link import site_of
 from engram.errors import Refused, Result, UsageError, diagnostic
-from engram.link.site import archive
+from engram.link import site
 
 NAMES = ("engram", "engram-mcp")
 
@@ -20,13 +20,13 @@ def options_install(parser):
 
 def run_install(context, args):
     """Install the single file that runs. Raises UsageError when it is none, Refused for other programs of our name."""
-    source = archive()
+    source = site.archive()
     if source is None:
         raise UsageError("Engram does not run as the single file here.", hint="Build it with python3 build.py and run dist/engram install.")
     if sys.platform == "win32":
         raise UsageError("Windows can't run the single file by its name.", hint="Use pip, uvx or the npm package there.")
     home = context.env.get("HOME") or os.path.expanduser("~")
-    folder = os.path.abspath(os.path.join(context.cwd, os.path.expanduser(args.folder or os.path.join(home, ".local", "bin"))))
+    folder = os.path.abspath(os.path.join(context.cwd, args.folder or os.path.join(home, ".local", "bin")))
     program, server = (os.path.join(folder, name) for name in NAMES)
     if not args.force:
         for path in (program, server):

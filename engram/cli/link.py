@@ -227,8 +227,8 @@ def standing(host, where, level):
             data = apply.read(path)
             value = None if data is None else registration.found(host, source.decode(data))
         except EngramError as error:
-            error.file = None
-            return {"status": "unreadable", "file": path, "reason": str(error)}
+            where_in = f"line {error.line}: " if error.line else ""
+            return {"status": "unreadable", "file": path, "reason": where_in + error.message}
         if value is not None:
             status = "linked" if registration.is_ours(value) else "foreign"
             return {"status": status, "file": path, "command": registration.words_of(value), "entry": value}
