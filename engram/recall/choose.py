@@ -15,7 +15,7 @@ from engram.store.index_rows import APPROVED, EDITED, STATES, UNKNOWN
 
 FLOOR = 0.30  # a match under this part of the best one is noise beside it
 POOL_OF_ALL = 5000
-CONFIDENCE = {"high": 0, "medium": 1, "low": 2}
+START_SCORES = (1.0, 0.9, 0.4)  # of a session start: tagged memories, rules, the rest
 
 Chosen = namedtuple("Chosen", "memory score matched why")
 # chosen: in load order; related: how many match at all; left_out: (id or path, scope, reason)
@@ -145,11 +145,14 @@ def for_task(sources: Sources, query: str, limit: int, *, everything=False, why=
     return Choice(chosen, max(matching + extra, len(chosen)), picker.left_out, picker.diagnostics)
 
 
-def for_start(sources: Sources, limit: int) -> Choice:
-    """Return the choice for a session start: memories tagged `always-load` or `session-start`, then rules, then the newest."""
+def for_start(sources: Sources, limit: int, *, rest=True) -> Choice:
+    """Return the choice for a session start: memories tagged `always-load` or `session-start`, then rules, then the newest.
+
+    Without `rest` the tagged ones and the rules alone (link.md, Hooks).
+    """
     found = []
     for at, one in enumerate(sources.indexes):
-        rows = one.rows("state IN (0, 1, 2) ORDER BY start, updated DESC, rel LIMIT ?", (rank.POOL,))
+        rows = one.rows(f"state IN (0, 1, 2) {'' if rest else 'AND start < 2'} ORDER BY start, updated DESC, rel LIMIT ?", (rank.POOL,))
         sources.note_alone(at, rows)
         found += [(at, row) for row in rows]
     found.sort(key=lambda pair: (pair[1].start, _confidence(pair[1]) if pair[1].start else 0, -pair[1].updated, pair[0],
@@ -164,7 +167,7 @@ def for_start(sources: Sources, limit: int) -> Choice:
             visible += 1
             picker.leave(at, row, "beyond the limit")
         else:
-            visible += picker.pick(at, row, {0: 1.0, 1: 0.9, 2: 0.4}[row.start], ())
+            visible += picker.pick(at, row, START_SCORES[row.start], ())
     return Choice(picker.chosen, max(visible, len(picker.chosen)), picker.left_out, picker.diagnostics)
 
 

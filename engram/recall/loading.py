@@ -18,8 +18,9 @@ FORMS = ("auto", "cards", "bodies")
 LEAST_BUDGET = 32
 FULL_ROOM = 4 * 10 ** 9
 
-# text: empty when nothing is new; marks: {key: mark} of all selected; reused: how many were left out; total: that match
-Fresh = namedtuple("Fresh", "text marks reused total")
+# text: empty when nothing is new; marks: {key: mark} of all selected; reused: how many of them were left out; held: keys of
+# what must wait for a look
+Fresh = namedtuple("Fresh", "text marks reused held")
 
 
 class Unseen(NotFound):
@@ -43,7 +44,11 @@ def load(place, query="", *, ids=(), budget=None, disclosure="auto", full=False,
     most = _limit(place, limit)
     if explain:
         return _explained(place, query, stores, most, everything)
-    shown = index.using_all(stores, lambda indexes: _shown(place, indexes, query, most, everything, room, disclosure, full))
+
+    def work(indexes):
+        return _packed(place, _choice(place, indexes, query, most, everything), _Standing(place), room, disclosure, full)
+
+    shown = index.using_all(stores, work)
     _count(place, shown.bodies)
     text = "\n".join(shown.lines)
     data = {"selected_keys": [one.memory.key for one in shown.choice.chosen], "body_keys": shown.bodies,
@@ -53,26 +58,30 @@ def load(place, query="", *, ids=(), budget=None, disclosure="auto", full=False,
 
 def session_start(place, objective=None) -> Result:
     """Return what a session starts with: rules and tagged memories, and the notes of an objective as cards."""
-    fresh_now = fresh(place, "", {}, start=True, objective=objective)
-    return Result({"selected_keys": list(fresh_now.marks), "tokens": render.tokens(fresh_now.text)}, fresh_now.text)
+    found = fresh(place, "", {}, start=True, objective=objective)
+    return Result({"selected_keys": list(found.marks), "tokens": render.tokens(found.text)}, found.text)
 
 
 def fresh(place, query, known, *, start=False, objective=None) -> Fresh:
     """Return what of a load (or session start) is new to a session: memories whose mark in `known` still holds are left out.
 
-    A mark binds a memory's content, its form and its standing; the mark of a body covers its card.
+    A mark binds a memory's content, its form and its standing; the mark of a body covers its card. A rule that says something
+    else than when its owner last looked is held back (link.md, Hooks). A session start is rules and tagged memories alone.
     """
     room = _room(place, None, False)
     query = START if start else query
 
     def work(indexes):
-        return _shown(place, indexes, query, _limit(place, None), False, room, "auto", False, known=known,
-                      notes_for=objective if start else None)
+        choice = _choice(place, indexes, query, _limit(place, None), False)
+        standing = _Standing(place)
+        held = [one.memory.key for one in choice.chosen if standing.held(one.memory)]
+        chosen = [one for one in choice.chosen if one.memory.key not in held and (not start or one.score >= choose.START_SCORES[1])]
+        shown = _packed(place, choice._replace(chosen=chosen), standing, room, "auto", False, known, objective if start else None)
+        return shown, held
 
-    shown = index.using_all(place.need_stores(), work)
+    shown, held = index.using_all(place.need_stores(), work)
     _count(place, [key for key in shown.bodies if key not in shown.reused])
-    text = "\n".join(shown.lines) if len(shown.marks) > len(shown.reused) else ""
-    return Fresh(text, shown.marks, len(shown.reused), shown.choice.related)
+    return Fresh("\n".join(shown.lines) if len(shown.lines) > 1 else "", shown.marks, len(shown.reused), shown.choice.related, held)
 
 
 def route(place, query, *, explain=False) -> Result:
@@ -101,7 +110,7 @@ def is_start(query: str) -> bool:
 class _Shown:
     """A load, printed: `lines`, what went where, and the marks of what was selected."""
 
-    __slots__ = ("bodies", "card_ids", "choice", "lines", "marks", "omitted_ids", "reused")
+    __slots__ = ("bodies", "card_ids", "choice", "lines", "marks", "notes", "omitted_ids", "reused")
 
 
 def _choice(place, indexes, query, most, everything, why=False):
@@ -111,21 +120,20 @@ def _choice(place, indexes, query, most, everything, why=False):
     return choose.for_task(sources, query, most, everything=everything, why=why, related=related(place))
 
 
-def _shown(place, indexes, query, most, everything, room, disclosure, full, *, known=None, notes_for=None) -> _Shown:
-    choice = _choice(place, indexes, query, most, everything)
-    standing = _Standing(place)
+def _packed(place, choice, standing, room, disclosure, full, known=None, objective=None) -> _Shown:
+    """Return a choice printed within a room; what `known` has the marks of is left out, notes of an objective are added."""
     texts, forms = {}, {}
     for one in choice.chosen:
         forms[one.memory.key] = one
         texts[one.memory.key] = (standing.body(one.memory, full), _card(one.memory))
-    extra = [render.card(note.id, f"note, {note.type}", note.scope, note.summary) for note in notes.of_objective(place, notes_for)]
+    extra = [render.card(note.id, f"note, {note.type}", note.scope, note.summary) for note in notes.of_objective(place, objective)]
     head = _head(len(choice.chosen), choice.related)
     # the head is counted at its longest, so that its final numbers never cost more
     left = room - render.quarters(head) - 8 - sum(render.quarters(line) + 1 for line in extra)
     items = [pack.Item(key, one.score, render.quarters(texts[key][0]) + 2, render.quarters(texts[key][1]) + 1) for key, one in forms.items()]
     plan = pack.plan(items, left, "bodies" if full else disclosure)
     shown = _Shown()
-    shown.choice, shown.bodies = choice, plan.bodies
+    shown.choice, shown.bodies, shown.notes = choice, plan.bodies, len(extra)
     shown.marks = {key: standing.mark(forms[key].memory, key in plan.bodies) for key in [*plan.bodies, *plan.cards]}
     shown.reused = {key for key, mark in shown.marks.items()
                     if known and known.get(key) in (mark, standing.mark(forms[key].memory, True))}
@@ -157,6 +165,14 @@ class _Standing:
         if self.trust.covers(memory.key, memory.sha256):
             return memory.authority, True
         return "reference", self.trust.workspace_trusted
+
+    def changed(self, memory) -> bool:
+        """Whether a memory that instructs was seen in another form, so that this one must not borrow its trust."""
+        return memory.authority == "instruction" and self.trust.changed(memory.key, memory.sha256)
+
+    def held(self, memory) -> bool:
+        """Whether a memory gives instructions and was seen in another form."""
+        return memory.authority == "instruction" and self.trust.changed(memory.key, memory.sha256)
 
     def body(self, memory, full=False) -> str:
         authority, trusted = self._of(memory)
