@@ -9,7 +9,7 @@ import os
 import re
 from collections import namedtuple
 
-import engram
+from engram import __version__
 from engram.cli import doctor_server, doctor_unasked
 from engram.cli import link as linking
 from engram.errors import EngramError, diagnostic
@@ -116,8 +116,8 @@ def _pins(entry):
     pins = [found[1] for word in entry.words if (found := PINNED.fullmatch(word))]
     kept = os.path.join(entry.site.user_dir, "bin") + os.sep
     pins += [word[len(kept):].split(os.sep)[0] for word in entry.words if word.startswith(kept)]
-    if pins and pins[0] != engram.__version__:
-        yield diagnostic("host.version", "warning", f"{entry.host.title} starts version {pins[0]}; this is {engram.__version__}.",
+    if pins and pins[0] != __version__:
+        yield diagnostic("host.version", "warning", f"{entry.host.title} starts version {pins[0]}; this is {__version__}.",
                          file=entry.file, remediation="Run engram upgrade.")
 
 
@@ -168,6 +168,6 @@ def _leftovers(site):
     except OSError:
         return
     for version in versions:
-        if version != engram.__version__:
+        if version != __version__:
             yield diagnostic("link.leftover", "info", f"the copy kept of version {version}; a host that was linked then may start it.",
                              file=os.path.join(folder, version), remediation="Run engram upgrade where you use Engram, then delete it.")

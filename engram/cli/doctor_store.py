@@ -14,8 +14,7 @@ import stat
 import subprocess
 import sys
 
-import engram
-from engram import files, propose
+from engram import __version__, files, propose
 from engram.cli import trust as looks
 from engram.errors import EngramError, diagnostic
 from engram.store import integrity, places, trust, vault
@@ -50,11 +49,11 @@ def _machine(context):
                              remediation="Run engram install.")
             continue
         said = _version(path, context)
-        if said == engram.__version__:
+        if said == __version__:
             yield diagnostic("path.engram", "info", f"`{name}` is {said}", file=path)
         else:
             yield diagnostic("path.version", "warning", f"`{name}` on PATH {f'is {said}' if said else 'does not say its version'}; "
-                             f"this is {engram.__version__}.", file=path, remediation="Run engram install, or mend the order on PATH.")
+                             f"this is {__version__}.", file=path, remediation="Run engram install, or mend the order on PATH.")
 
 
 def _version(path, context):
