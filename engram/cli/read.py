@@ -11,8 +11,8 @@ from engram.errors import UsageError
 def options_load(parser):
     parser.add_argument("query", nargs="*", help="the task; without one, what a session starts with")
     parser.add_argument("--id", action="append", default=[], metavar="ID", help="print this memory whatever the budget (repeat for more)")
-    parser.add_argument("--budget", "--budget-tokens", type=int, metavar="TOKENS", help="most tokens to print (default: load.max_tokens)")
-    parser.add_argument("--disclosure", choices=("auto", "cards", "bodies"), default="auto", help="bodies for the best, or one form for all")
+    parser.add_argument("--budget", "--budget-tokens", type=int, metavar="TOKENS", help="most tokens to print (default: 1600)")
+    parser.add_argument("--disclosure", choices=("auto", "cards", "bodies"), default="auto", help="bodies for the best, or one form")
     parser.add_argument("--limit", type=int, metavar="N", help="most memories to select, 1 to 32 (default: load.limit)")
     parser.add_argument("--all", action="store_true", help="select everything that matches")
     parser.add_argument("--full", action="store_true", help="whole files, every variant, no budget")

@@ -145,14 +145,11 @@ def for_task(sources: Sources, query: str, limit: int, *, everything=False, why=
     return Choice(chosen, max(matching + extra, len(chosen)), picker.left_out, picker.diagnostics)
 
 
-def for_start(sources: Sources, limit: int, *, rest=True) -> Choice:
-    """Return the choice for a session start: memories tagged `always-load` or `session-start`, then rules, then the newest.
-
-    Without `rest` the tagged ones and the rules alone (link.md, Hooks).
-    """
+def for_start(sources: Sources, limit: int) -> Choice:
+    """Return the choice for a session start: memories tagged `always-load` or `session-start`, then rules, then the newest."""
     found = []
     for at, one in enumerate(sources.indexes):
-        rows = one.rows(f"state IN (0, 1, 2) {'' if rest else 'AND start < 2'} ORDER BY start, updated DESC, rel LIMIT ?", (rank.POOL,))
+        rows = one.rows("state IN (0, 1, 2) ORDER BY start, updated DESC, rel LIMIT ?", (rank.POOL,))
         sources.note_alone(at, rows)
         found += [(at, row) for row in rows]
     found.sort(key=lambda pair: (pair[1].start, _confidence(pair[1]) if pair[1].start else 0, -pair[1].updated, pair[0],
@@ -192,7 +189,7 @@ class _Picker:
         self.left_out.append((row.rel, scope, reason))
         if reason in (STATES[EDITED], STATES[UNKNOWN]) or reason.startswith("flagged"):
             self.tell("memory.left-out", f"left out: {reason}.", f"{scope}:{row.rel}",
-                      "Look at it (engram show), then engram rehash accepts it." if not reason.startswith("flagged") else "Take that line out.")
+                      "Take that line out." if reason.startswith("flagged") else "Look at it (engram show), then engram rehash accepts it.")
 
     def tell(self, id: str, message: str, file=None, remedy=None) -> None:
         if message + str(file) not in self._told:

@@ -81,7 +81,7 @@ def fresh(place, query, known, *, start=False, objective=None) -> Fresh:
 
     shown, held = index.using_all(place.need_stores(), work)
     _count(place, [key for key in shown.bodies if key not in shown.reused])
-    return Fresh("\n".join(shown.lines) if len(shown.lines) > 1 else "", shown.marks, len(shown.reused), shown.choice.related, held)
+    return Fresh("\n".join(shown.lines) if len(shown.lines) > 1 else "", shown.marks, len(shown.reused), held)
 
 
 def route(place, query, *, explain=False) -> Result:
@@ -110,7 +110,7 @@ def is_start(query: str) -> bool:
 class _Shown:
     """A load, printed: `lines`, what went where, and the marks of what was selected."""
 
-    __slots__ = ("bodies", "card_ids", "choice", "lines", "marks", "notes", "omitted_ids", "reused")
+    __slots__ = ("bodies", "card_ids", "choice", "lines", "marks", "omitted_ids", "reused")
 
 
 def _choice(place, indexes, query, most, everything, why=False):
@@ -130,10 +130,11 @@ def _packed(place, choice, standing, room, disclosure, full, known=None, objecti
     head = _head(len(choice.chosen), choice.related)
     # the head is counted at its longest, so that its final numbers never cost more
     left = room - render.quarters(head) - 8 - sum(render.quarters(line) + 1 for line in extra)
-    items = [pack.Item(key, one.score, render.quarters(texts[key][0]) + 2, render.quarters(texts[key][1]) + 1) for key, one in forms.items()]
+    items = [pack.Item(key, one.score, render.quarters(texts[key][0]) + 2, render.quarters(texts[key][1]) + 1)
+             for key, one in forms.items()]
     plan = pack.plan(items, left, "bodies" if full else disclosure)
     shown = _Shown()
-    shown.choice, shown.bodies, shown.notes = choice, plan.bodies, len(extra)
+    shown.choice, shown.bodies = choice, plan.bodies
     shown.marks = {key: standing.mark(forms[key].memory, key in plan.bodies) for key in [*plan.bodies, *plan.cards]}
     shown.reused = {key for key, mark in shown.marks.items()
                     if known and known.get(key) in (mark, standing.mark(forms[key].memory, True))}
@@ -165,10 +166,6 @@ class _Standing:
         if self.trust.covers(memory.key, memory.sha256):
             return memory.authority, True
         return "reference", self.trust.workspace_trusted
-
-    def changed(self, memory) -> bool:
-        """Whether a memory that instructs was seen in another form, so that this one must not borrow its trust."""
-        return memory.authority == "instruction" and self.trust.changed(memory.key, memory.sha256)
 
     def held(self, memory) -> bool:
         """Whether a memory gives instructions and was seen in another form."""

@@ -28,6 +28,9 @@ GRAM_SHARE, GRAM_K1, GRAM_B = 0.7, 1.2, 0.6
 PAIR_SHARE = 0.1
 POOL = 200
 VISITS = 100_000
+GRAM_TESTS = 8000
+LEAST_POOL = 40
+LONGEST_SPELLED = 2000  # characters
 LONGEST_QUERY = 2000  # terms; what a person or an agent asks begins with what it is about
 
 # score: 1.0 and more for the best; segment: number in the list of indexes; slots: how the query was read
@@ -130,9 +133,13 @@ def _ordered(segments, query, sequence, slots, unseen, pool, norms, number) -> l
     total = sum(weight.get(word, 0.0) for word in dict.fromkeys(strong))
     share = sum(weight.get(word, 0.0) for word in dict.fromkeys(strong) if word not in wide) / total if total else 0.0
     pairs = [pair for pair in dict.fromkeys(zip(strong, strong[1:])) if pair[0] != pair[1] and wide.isdisjoint(pair)]
-    wanted = _text_grams(spelled([query[:20_000]]))
+    wanted = _text_grams(spelled([query[:LONGEST_SPELLED]]))
+    near, rest = pool, []
+    if len(wanted) * len(pool) > GRAM_TESTS:  # those far down keep their word scores
+        most = max(LEAST_POOL, GRAM_TESTS // len(wanted))
+        near, rest = pool[:most], pool[most:]
     rows = []
-    for segment, found in _by_segment(pool):
+    for segment, found in _by_segment(near):
         sequences = segments[segment].sequences([doc for doc, _ in found])
         ids = {slot.word: [term for own, term, _, _ in slot.members if own == segment] for slot in slots}
         keys = [(pair, [pack("=II", left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
@@ -145,7 +152,8 @@ def _ordered(segments, query, sequence, slots, unseen, pool, norms, number) -> l
                              [(gram, words.count(gram)) for gram in wanted if gram in words], segment, doc))
     if not rows:
         return []
-    grams, pairs = _rarity(wanted, (gram for row in rows for gram, _ in row[3]), number), _rarity(None, (p for row in rows for p in row[2]), number)
+    grams = _rarity(wanted, (gram for row in rows for gram, _ in row[3]), number)
+    pairs = _rarity(None, (pair for row in rows for pair in row[2]), number)
     even = 6 * EVEN
     average = sum(row[1] for row in rows) / len(rows) + even
     parts = []
@@ -156,6 +164,7 @@ def _ordered(segments, query, sequence, slots, unseen, pool, norms, number) -> l
     best = [max(part[i] for part in parts) or 1.0 for i in range(3)]
     hits = [Hit(round(score / best[0] + share * (GRAM_SHARE * gram / best[1] + PAIR_SHARE * pair / best[2]), 6), segment, doc)
             for score, gram, pair, segment, doc in parts]
+    hits += [Hit(round(score / best[0], 6), key >> 32, key & 0xFFFFFFFF) for key, score in rest]
     hits.sort(key=lambda hit: (-hit.score, hit.segment, hit.doc))
     return hits
 

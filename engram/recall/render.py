@@ -13,16 +13,19 @@ from engram.safety import visible
 LONGEST_CARD = 160
 BAR = "| "
 UNTRUSTED = "not yet trusted"
-_wide: list[re.Pattern] = []
 
 
 def quarters(text: str) -> int:
     """Return the size of a text in quarters of a token: a CJK character counts four, any other one."""
     if text.isascii():
         return len(text)
-    if not _wide:
-        _wide.append(re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"))
-    return len(text) + 3 * len(_wide[0].findall(text))
+    return len(text) + 3 * sum(text.count(char) for char in set(text) if char > "\u10ff" and _is_wide(ord(char)))
+
+
+def _is_wide(point: int) -> bool:
+    """Whether a character is one that models read about one token each. A pattern of these ranges takes 6 ms to compile."""
+    return (point <= 0x11FF or 0x2E80 <= point <= 0xA4CF or 0xAC00 <= point <= 0xD7AF or 0xF900 <= point <= 0xFAFF
+            or 0xFE30 <= point <= 0xFE4F or 0xFF00 <= point <= 0xFFEF or 0x20000 <= point <= 0x3FFFF)
 
 
 def tokens(text: str) -> int:

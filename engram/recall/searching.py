@@ -116,20 +116,20 @@ def cards(place, ids) -> list[dict]:
 
 
 def most_used(place, number: int) -> list[str]:
-    """Return the ids of the most used visible memories, most used first, then by id."""
+    """Return the ids of the most used visible memories, most used first, then by id; those never used count as used 0 times."""
     stores = place.need_stores()
 
     def work(indexes):
-        sources, found = choose.Sources(place, indexes), []
+        sources, out, told = choose.Sources(place, indexes), [], set()
         for at, one in enumerate(indexes):
-            for rel, count in uses.most_used(one.store, 4 * number + 20):
-                for row in one.rows("rel = ?", (rel,)):
-                    found.append((-count, at, row))
-        out = []
-        for count, at, row in found:
-            memory, _ = sources.memory(at, row)
-            if memory is not None:
-                out.append((count, memory.id))
+            counts = dict(uses.most_used(one.store, 4 * number + 20))
+            rows = [row for rel in counts for row in one.rows("rel = ?", (rel,))]
+            rows += one.rows("state = 0 ORDER BY name LIMIT ?", (4 * number + 20,))
+            for row in rows:
+                memory, _ = sources.memory(at, row) if (at, row.rel) not in told else (None, "")
+                told.add((at, row.rel))
+                if memory is not None:
+                    out.append((-counts.get(row.rel, 0), memory.id))
         return [id for _, id in sorted(out)[:number]]
 
     return index.using_all(stores, work) if number > 0 else []
@@ -184,7 +184,8 @@ def _found(place, indexes, asked: Query, limit: int, lifted) -> list:
     else:
         rows = []
         for at, one in enumerate(indexes):
-            newest = one.rows("state IN (0, 1, 2) ORDER BY updated DESC, rel LIMIT ?", (NARROWED_POOL if asked.types or asked.tags else 4 * MOST,))
+            most = NARROWED_POOL if asked.types or asked.tags else 4 * MOST
+            newest = one.rows("state IN (0, 1, 2) ORDER BY updated DESC, rel LIMIT ?", (most,))
             rows += [(0.0, at, row) for row in newest]
         rows.sort(key=lambda one: (-one[2].updated, one[1], index.path_order(one[2].rel)))
     found = []

@@ -4,10 +4,9 @@ A count that can't be kept is lost silently: nobody waits for one, and a read mu
 """
 from __future__ import annotations
 
+import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 import os
 import stat
-
-import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 
 from engram.errors import EngramError
 

@@ -9,12 +9,11 @@ all files.
 """
 from __future__ import annotations
 
+import _sqlite3 as sqlite  # see index_tables
 import os
 import stat
 import sys
 import time
-
-import _sqlite3 as sqlite  # see index_tables
 
 from engram import files
 from engram.errors import Busy, EngramError, StorageError
@@ -93,20 +92,19 @@ class Index:
         stamp = _stamp(self.store)
         doubtful = []
         for row in self.rows("state IN (1, 3, 4)"):
-            stat = self._stat(row.rel)
-            if stat is not None if row.state == rows.GONE else (not stat or stat != row.stat):
+            now = self._stat(row.rel)
+            if now is not None if row.state == rows.GONE else (not now or now != row.stat):
                 doubtful.append(row.rel)
         if doubtful or not stamp or self._meta("stamp") != stamp:
             self._write(lambda: self._follow(doubtful))
 
     def catch_up_all(self) -> None:
         """Make every row right: look at each file's stat, and read those that moved."""
-        now = time.time_ns()
-        known = {rel: stat for rel, stat in self.db.execute("SELECT rel, stat FROM doc WHERE state <> 4")}
-        changed = []
-        for rel, stat in self.store.files():
+        now, changed = time.time_ns(), []
+        known = dict(self.db.execute("SELECT rel, stat FROM doc WHERE state <> 4"))
+        for rel, seen in self.store.files():
             before = known.pop(rel, None)
-            if not before or before != rows.stat_text(stat, now):
+            if not before or before != rows.stat_text(seen, now):
                 changed.append(rel)
         stamp = _stamp(self.store)
         if changed or known or not stamp or self._meta("stamp") != stamp:

@@ -9,10 +9,9 @@ postings behind; its row is gone, so they count for nothing, and `dead` in `meta
 """
 from __future__ import annotations
 
+import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 from array import array
 from math import log2
-
-import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 
 from engram.text.folding import plain
 from engram.text.words import is_common, is_unspaced, terms, words
@@ -120,9 +119,9 @@ class Tables:
         for at in range(0, len(ids), 500):
             part = ids[at:at + 500]
             marks = ",".join("?" * len(part))
-            for doc, length, packed, words in self.db.execute(
+            for doc, length, packed, said in self.db.execute(
                     f"SELECT id, length, terms, words FROM sequence WHERE id IN ({marks})", part):
-                found[doc] = (length, packed, words)
+                found[doc] = (length, packed, said)
         return found
 
     def grams(self, grams) -> dict[str, array]:
@@ -240,7 +239,8 @@ class Tables:
     def _flush(self, chunk: int, postings, rows) -> None:
         """Write the postings of one chunk and the sequences of its documents."""
         self.db.executemany(
-            "INSERT INTO posting VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB), codes = CAST(codes || excluded.codes AS BLOB)",
+            "INSERT INTO posting VALUES (?, ?, ?) ON CONFLICT DO UPDATE "
+            "SET docs = CAST(docs || excluded.docs AS BLOB), codes = CAST(codes || excluded.codes AS BLOB)",
             [(term << _TERM_SHIFT | chunk, docs.tobytes(), codes.tobytes()) for term, (docs, codes) in sorted(postings.items())])
         self.db.executemany("INSERT INTO sequence VALUES (?, ?, ?, ?)", rows)
 

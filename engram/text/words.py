@@ -19,13 +19,11 @@ from engram.text.stems import stem as _cut
 _MARKS = ("\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a"
           "\u0816-\u0963\u0966-\u0dff\u0e00-\u0e4e\u0e50-\u0eff\u0f71-\u0f84\u1000-\u109f\u1780-\u17d3\u1ab0-\u1aff"
           "\u1dc0-\u1dff\u200c\u200d\u3099\u309a")
-# Scripts written without blanks between words.
-_HAN = "\u3005-\u3007\u3041-\u3096\u309d-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
-_SYLLABLES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3"
 _ASCII_CHUNK = r"\w+(?:[-'.]\w+)*(?:\+\+|#(?!\w))?"
 _ANY_CHUNK = (rf"[\w{_MARKS}]+(?:[-'’.‐‑][\w{_MARKS}]+)*(?:\+\+|#(?!\w))?"
               "|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _MEMO_LIMIT = 200_000
+SPACED, SIGNS, LETTERS = 0, 1, 2
 
 _patterns: dict[str, re.Pattern] = {}
 _memo: dict[str, tuple[str, ...]] = {}
@@ -69,7 +67,22 @@ def is_common(term: str) -> bool:
 
 def is_unspaced(term: str) -> bool:
     """Whether a term came from a script without blanks between words."""
-    return not term.isascii() and _pattern(f"[{_HAN}{_SYLLABLES}]").match(term) is not None
+    return term > "\u0e00" and _script(ord(term[0])) != SPACED
+
+
+def _script(point: int) -> int:
+    """Return how a character is written: with blanks between words, in signs, or in an alphabet without blanks.
+
+    A function, as a pattern of these ranges takes 6 ms to compile.
+    """
+    if point < 0xE00:
+        return SPACED
+    if point <= 0xEFF or 0x1000 <= point <= 0x109F or 0x1780 <= point <= 0x17D3:
+        return LETTERS
+    if (0x3005 <= point <= 0x3007 or 0x3041 <= point <= 0x30FF or 0x31F0 <= point <= 0x31FF or 0x3400 <= point <= 0x4DBF
+            or 0x4E00 <= point <= 0x9FFF or 0xAC00 <= point <= 0xD7A3 or 0xF900 <= point <= 0xFAFF or 0x20000 <= point <= 0x3FFFF):
+        return SIGNS
+    return SPACED
 
 
 def _generic() -> set[str]:
@@ -91,8 +104,7 @@ def _chunk_terms(chunk: str) -> list[str]:
     """Split one run of word characters and joiners into terms."""
     if not chunk.isascii():
         return _wide_terms(chunk)
-    suffix = ""
-    if chunk.endswith("++") or chunk.endswith("#"):
+    if chunk.endswith(("++", "#")):
         suffix = "++" if chunk.endswith("++") else "#"
         chunk = chunk[:-len(suffix)]
         if len(chunk) <= 2 and chunk.isalpha():
@@ -148,21 +160,31 @@ def _wide_terms(chunk: str) -> list[str]:
     from unicodedata import normalize  # ASCII text never gets here
 
     chunk = normalize("NFKC", chunk)
-    if not _pattern(f"[{_HAN}{_SYLLABLES}]").search(chunk):
+    scripts = [_script(ord(char)) for char in chunk]
+    if not any(scripts):
         return _compound(chunk) or [fold(chunk)]
     out: list[str] = []
-    for run in _pattern(f"[{_HAN}]+|[{_SYLLABLES}]+|[^{_HAN}{_SYLLABLES}]+").findall(chunk):
-        if is_unspaced(run):
-            out += _grams(fold(run))
-        elif run.strip("-'.’_"):
-            out += terms(run.strip("-'.’_"))
+    start = 0
+    for at in range(1, len(chunk) + 1):
+        if at == len(chunk) or scripts[at] != scripts[start]:
+            run = chunk[start:at]
+            if scripts[start] == SIGNS:
+                out += _signs(fold(run))
+            elif scripts[start] == LETTERS:
+                out += _letters(fold(run))
+            elif run.strip("-'.’_"):
+                out += terms(run.strip("-'.’_"))
+            start = at
     return out
 
 
-def _grams(run: str) -> list[str]:
-    """Characters and pairs of characters of an unspaced run; an alphabet has pairs and triples instead."""
-    if "\u0e00" <= run[0] <= "\u1fff":
-        if len(run) < 3:
-            return [run]
-        return [g for i in range(len(run) - 1) for g in (run[i:i + 2], run[i:i + 3])][:-1]
-    return [g for i in range(len(run)) for g in (run[i], run[i:i + 2])][:-1]
+def _signs(run: str) -> list[str]:
+    """Characters and pairs of characters of a run."""
+    return [gram for at in range(len(run)) for gram in (run[at], run[at:at + 2])][:-1]
+
+
+def _letters(run: str) -> list[str]:
+    """Pairs and triples of characters of a run in an alphabet, where one character says too little."""
+    if len(run) < 3:
+        return [run]
+    return [gram for at in range(len(run) - 1) for gram in (run[at:at + 2], run[at:at + 3])][:-1]
