@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 
 from engram import files
-from engram.errors import EngramError, Result, UsageError
-from engram.propose import approvals, compose, plan, screen, verdict
+from engram.errors import EngramError, IntegrityError, Result, UsageError
+from engram.propose import approvals, compose, evidence, plan, screen, verdict
 from engram.propose.proposal import NOTE, Row
 from engram.store import memory, trust
 from engram.store.writing import Writer
@@ -200,7 +200,7 @@ def _carry_out(place, locked, kind, rows, shown_scopes, approve, scope, by, note
         mine = [row for row in rows if row.number == number and row.scope in targets]
         if kind == NOTE and files.read(place.store_of(mine[0].scope).path(mine[0].rel)) is not None:
             raise files.Changed("a note of this id was made since; nothing was written.", file=mine[0].rel, hint="Propose the note again.")
-        problem = next(filter(None, (_problem(place, row, written[row.scope], touched) for row in mine if kind != NOTE)), None)
+        problem = next(filter(None, (_problem(place, row, written[row.scope], touched, extra) for row in mine if kind != NOTE)), None)
         if problem:
             deferred.append({"number": number, **problem})
             continue
@@ -258,9 +258,14 @@ def _clean_note(note):
     return clean
 
 
-def _problem(place, row, written, touched):
+def _problem(place, row, written, touched, extra):
     """Return {reason, related} when a row can't be written as shown, or None."""
     store = place.store_of(row.scope)
+    for trace_id in extra.get("evidence_refs", ()):
+        try:
+            evidence.load_trace(store, trace_id)
+        except IntegrityError as error:
+            return {"reason": error.message.rstrip("."), "related": []}
     rival = next((touched[row.scope, write.rel] for write in row.writes if (row.scope, write.rel) in touched), None)
     if rival is not None:
         return {"reason": f"candidate {rival} has just changed the same memory; propose it again", "related": [row.target or row.id]}

@@ -76,7 +76,7 @@ trong trên cho với khi ở tại vào từ của bằng qua sau trước đ�
 """.split())
 # Of these, the ones whose exchange changes the meaning: they count as words of the statement.
 TELLING = frozenset("前 后 後 before after without except unless until only trước sau trừ atmost atleast every if".split())
-RESTRICTING = frozenset("in on for when while during under only if where at from inside trong trên cho khi ở tại nếu 在 对 当".split())
+RESTRICTING = frozenset("of của in on for when while during under only if where at from inside trong trên cho khi ở tại nếu 在 对 当".split())
 # Of these, the ones behind which a choice may stand: "stored in …", "built with …".
 SETTLING = frozenset("""
 in on at to by from into via with within through over as under after before until between against toward towards

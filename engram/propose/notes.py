@@ -8,6 +8,7 @@ from engram.errors import MemoryFileError, NotFound, Refused, StorageError, Usag
 from engram.propose import candidates, compose, plan, screen, verdict
 from engram.propose.proposal import NOTE, Proposal, Row, Write
 from engram.store import dates, ids, memory
+from engram.store.author import author
 
 FOLDER = "working"
 LONGEST = candidates.LARGEST
@@ -15,8 +16,6 @@ LONGEST = candidates.LARGEST
 
 def proposal(place, text, *, objective=None, type=None, scope=None):
     """Return the Proposal of one note. Raises UsageError, Refused."""
-    from engram.store.author import author  # starts Git through subprocess, 8 ms that only a proposal needs
-
     if scope == "both":
         raise UsageError("a note lies in one store: scope is workspace or global.")
     scopes, diagnostics = plan.scopes(place, scope or ("global" if place.global_only else "workspace"))

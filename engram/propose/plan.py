@@ -5,11 +5,12 @@ writes nothing else than what was planned here. Reads stores; must not know MCP 
 """
 from __future__ import annotations
 
-from engram import files
+from engram import files, recall
 from engram.errors import IntegrityError, NotFound, UsageError, diagnostic
-from engram.propose import candidates, compose, lookup, screen, unwrap, verdict
+from engram.propose import candidates, compose, screen, verdict
 from engram.propose.proposal import MEMORIES, Proposal, Row, Write
 from engram.store import dates, ids, memory, places
+from engram.store.author import author
 
 NEIGHBOURS = 24  # memories that a candidate is compared with, the most alike first
 
@@ -38,7 +39,7 @@ def read(text, *, single=False, plain=True):
 
     Findings of the whole input that stand in a candidate are told with it.
     """
-    clean, findings = screen.screened(unwrap.unwrapped(text))
+    clean, findings = screen.screened(recall.unwrapped(text))
     found = candidates.parse(clean, plain=plain)
     if single and len(found) > 1:
         raise UsageError(f"the text has {len(found)} candidates, and save takes one.", line=found[1].line,
@@ -60,8 +61,6 @@ def screened(candidate):
 
 def proposal(place, found, told, wanted_scopes, diagnostics, *, source="manual", extra=None, explain=False):
     """Return the Proposal of screened candidates for these stores. Raises NotFound, IntegrityError, UsageError."""
-    from engram.store.author import author  # starts Git through subprocess, 8 ms that only a proposal needs
-
     signed, notes = author(place)
     diagnostics = [*diagnostics, *notes]
     today = dates.today()
@@ -73,7 +72,8 @@ def proposal(place, found, told, wanted_scopes, diagnostics, *, source="manual",
             row.redacted = told.get(candidate.number, [])
             rows.append(row)
         diagnostics += _missing(place, candidate, holders)
-    return Proposal(MEMORIES, rows, wanted_scopes, diagnostics, explain=explain)
+    kept = {"evidence_refs": extra["evidence_refs"]} if extra and "evidence_refs" in extra else {}
+    return Proposal(MEMORIES, rows, wanted_scopes, diagnostics, explain=explain, extra=kept)
 
 
 def _holders(place, candidate, wanted):
@@ -101,7 +101,7 @@ def find(store, name):
     if slash and folder in memory.FOLDERS.values() and "/" not in file:
         name = file.removesuffix(".md")
     ids.check(name)
-    return lookup.by_id(store, name)
+    return recall.by_id(store, name)
 
 
 class _Beside:
@@ -177,7 +177,7 @@ def verdict_on(place, store, fields, siblings=()):
             if target is None:
                 return verdict.Verdict(verdict.ADD, why=[f"{fields[name]} is gone"])
             declared = (word, target)
-    near = [] if declared else lookup.related(place, store, fields["text"], limit=NEIGHBOURS)
+    near = [] if declared else [found for found, _ in recall.related(place, fields["text"], scope=store.scope, limit=NEIGHBOURS)]
     own = {sibling.id for sibling in siblings}
     near = [found for found in near if found.id not in own]
     resolved = [*fields.get("not_duplicate", ()), *fields.get("depends_on", ())]
@@ -209,7 +209,7 @@ def _free_id(store, wanted, siblings):
 
 def is_free(store, id):
     """Whether no memory of a store has an id, and no durable file of its name is there."""
-    if lookup.by_id(store, id) is not None:
+    if recall.by_id(store, id) is not None:
         return False
     return not any(files.read_regular(store.path(f"{folder}/{id}.md"), limit=memory.LARGEST) is not None
                    for folder in memory.FOLDERS.values())
