@@ -34,15 +34,19 @@ def verify(place, scope=None):
 
 
 def check(store):
-    """Return (number of files, [(path, problem)], diagnostics) for one store."""
+    """Return (number of active memory files, [(path, problem)], diagnostics) for one store.
+
+    Archived files that have a hash are looked at, and not counted, as the earlier implementation counts.
+    """
     known, faults, notes, problems, seen = store.hashes(), [], [], [], set()
     if not known.whole:
         notes.append(diagnostic("hashes.damaged", "warning", "conflict markers or damage; what can be read of it counts.",
                                 file=f"{store.scope}:memory.hashes.json", remediation="Run engram repair to make it whole."))
-    unfinished = {step.rel for step in store.read_journal() if step.op == "drop"}
+    steps = store.read_journal()
+    unfinished = {step.rel for step in steps if step.op == "drop"}
     crlf = 0
-    archived = [rel for rel in (*known.entries, *known.extra) if rel.startswith("archive/")]
-    for rel in [*(rel for rel, _ in store.files(faults)), *dict.fromkeys(archived)]:
+    archived = dict.fromkeys(rel for rel in (*known.entries, *known.extra) if rel.startswith("archive/"))
+    for rel in [*(rel for rel, _ in store.files(faults)), *archived]:
         seen.add(rel)
         try:
             raw = store.read_bytes(rel)
@@ -64,12 +68,12 @@ def check(store):
         rel = fault["file"].partition(":")[2]
         seen.add(rel)
         problems.append((rel, fault["message"]))
-    problems += [(rel, "gone: it has a recorded hash, and no file") for rel in {*known.entries, *known.extra} - seen - unfinished
-                 if not any(step.rel == rel for step in store.read_journal())]
+    gone = {*known.entries, *known.extra} - seen - {step.rel for step in steps}
+    problems += [(rel, "gone: it has a recorded hash, and no file") for rel in gone]
     if crlf:
         notes.append(diagnostic("hashes.line-ends", "info", f"{crlf} files have CRLF line ends and are otherwise as approved.",
                                 remediation="A .gitattributes line `*.md text eol=lf` keeps them as they are."))
-    return len(seen), sorted(problems), notes
+    return len(seen) - len(archived), sorted(problems), notes
 
 
 def faults(store):
