@@ -29,8 +29,9 @@ _TAGS = re.compile(r"<!--|-->|</?(?:b|i|u|s|em|strong|span|font|mark|small|big|s
 re.IGNORECASE)
 _ENTITY = re.compile(r"&#(?:[xX]([0-9a-fA-F]{1,6})|(\d{1,7}));|&(nbsp|lt|gt|amp|quot|ZeroWidthSpace|shy);")
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\u00b7|-][^\W\d_](?![^\W_])){4,120}")
+_SPACED_FIRST = re.compile(r"[ .\u00b7|-][^\W\d_][ .\u00b7|-][^\W\d_][ .\u00b7|-]")
 _FIGURES = str.maketrans("013457@$!", "oieastasi")
-_FIGURED = re.compile(r"[A-Za-z][013457@$!]{1,3}[A-Za-z]|(?<!\w)[013457@$][A-Za-z]{2}")
+_FIGURED = re.compile(r"[013457@$!](?:(?<=[A-Za-z].)[013457@$!]{0,2}[A-Za-z]|(?<!\w.)[A-Za-z]{2})")
 _HIDDEN_ORDER = re.compile(
     r"\b(?:ai|llm|assistant|agent|model|chatbot|claude|chatgpt|copilot|codex|gemini|cursor)s?\b.{0,80}?\b(?:must|should|shall|execute|run|"
     r"send|fetch|reveal|ignore|obey|follow|always|never|do not|don't|"
@@ -124,7 +125,7 @@ def _views(seen):
         yield folded, lines
     if _FIGURED.search(folded):
         yield folded.translate(_FIGURES), lines
-    if _SPACED.search(folded):
+    if _SPACED_FIRST.search(folded) and _SPACED.search(folded):
         yield _together(folded, lines)
     if "<!--" in seen:
         kept, out = 0, []

@@ -24,6 +24,7 @@ _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=]
 
 _LITERALS = tuple((literal, row) for row in issuers.ROWS for literal in row[2])
 _MARKED = "~"  # the one decoration mark that stands in literals of the table
+_LEAST = 15  # the shortest token of the table
 
 _patterns = {}
 
@@ -33,13 +34,20 @@ def find(text):
     seen = marks.seen(text)
     plain = seen.translate(_DECORATION)
     lowered = plain.lower()
-    worth = [row for literal, row in _LITERALS if literal in plain or _MARKED in literal and literal in seen]
+    worth = _worth(" ".join([chunk for chunk in plain.split() if len(chunk) >= _LEAST]), seen)
     asked = [function for function, literals in assigned.ROWS for literal in literals if literal in lowered]
     spans = []
     _look(text, seen, None, worth, asked, spans)
     if plain != seen:
         _look(text, plain, _DECORATION, worth, asked, spans)
     return _merged(spans) if spans else spans
+
+
+def _worth(chunks, seen):
+    """Return the issuers' rows to search for: their tokens have no blanks, so short words need no look."""
+    if _MARKED in seen:
+        return [row for literal, row in _LITERALS if literal in seen or literal in chunks]
+    return [row for literal, row in _LITERALS if literal in chunks] if chunks else []
 
 
 def _look(text, view, removed, worth, asked, spans):
