@@ -150,7 +150,7 @@ TOOLS = (
          "Choose how strictly rules are worded when they are loaded, when the user asks for it; `status` tells the present one.",
          _input(("variant",), variant=_string("light, balanced, strict, off (each rule's own text), or status.",
                                               enum=["light", "balanced", "strict", "off", "status"])),
-         calls.set_rule_variant, annotations={"readOnlyHint": False}, output=_output(variant=_TEXT)),
+         calls.set_rule_variant, annotations={"readOnlyHint": False}, output=_output(rule_variant=_TEXT)),
     Tool("engram_note", "Keep a task note",
          "Keep a short note about the task under way in the working tier: it stays out of the durable memories and expires. The "
          "human answers yes or cancel, in a dialog or, with the approval_token that comes back, through engram_commit.",

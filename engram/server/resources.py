@@ -6,7 +6,6 @@ The list is the index and the most used memories; every visible memory can be re
 from __future__ import annotations
 
 from engram import recall
-from engram.errors import NotFound
 from engram.propose.guide import PROTOCOL
 from engram.store import places
 
@@ -20,11 +19,13 @@ class Resources:
     """The resources of the durable tier, on the place where the server was started."""
 
     def list(self, context):
-        place = places.find()
         rows = [{"uri": INDEX, "name": "index", "title": "All memories", "mimeType": _MARKDOWN,
                  "description": "A line for every visible memory: id, type, scope, first sentence."}]
-        for id in recall.most_used(place, place.settings.get("mcp.resource_limit")):
-            rows.append({"uri": MEMORY + encoded(id), "name": id, "mimeType": _MARKDOWN})
+        place = places.find()
+        if place.stores:
+            used = recall.most_used(place, place.settings.get("mcp.resource_limit"))
+            rows += [{"uri": MEMORY + encoded(card["id"]), "name": card["id"], "title": card["title"], "mimeType": _MARKDOWN,
+                      "description": card["summary"]} for card in recall.cards(place, used)]
         return rows
 
     def templates(self, context):
@@ -32,23 +33,14 @@ class Resources:
                  "description": "The full text of one memory.", "mimeType": _MARKDOWN}]
 
     def read(self, context, uri):
-        place = places.find()
+        place, text = places.find(), None
         if uri == INDEX:
-            text = "\n".join(recall.catalog(place))
-        elif uri.startswith(MEMORY):
-            text = self._memory(place, decoded(uri[len(MEMORY):]))
-        else:
-            text = None
+            text = "\n".join(row["card"] for row in recall.catalog(place)) if place.stores else ""
+        elif uri.startswith(MEMORY) and place.stores:
+            id = decoded(uri[len(MEMORY):])
+            if id and recall.cards(place, [id]):
+                text = recall.body(place, id)
         return None if text is None else [{"uri": uri, "mimeType": _MARKDOWN, "text": text}]
-
-    @staticmethod
-    def _memory(place, id):
-        if not id:
-            return None
-        try:
-            return recall.body(place, id)
-        except NotFound:
-            return None
 
 
 class Prompts:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import os
 
-from engram.server import stdio
+from engram.server import ready, stdio
 
+LOADED = ready  # before the first answer
 SURFACES = ("engram", "mem", "all")
 FLAGS = ("--always-load", "--no-elicitation")
 VALUES = ("--surface", "--tools", "--project")

@@ -4,8 +4,6 @@ Runs `git config`, the one program that reading a store ever starts, and only fo
 """
 from __future__ import annotations
 
-import subprocess
-
 from engram.errors import diagnostic
 from engram.store.settings import is_address
 
@@ -27,6 +25,8 @@ def author(place):
 
 
 def _git(place, key):
+    import subprocess  # 8 ms that only a save needs; the server has this module loaded before it answers
+
     try:
         done = subprocess.run(["git", "config", "--get", key], cwd=place.root, env=dict(place.env), stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=5, check=False)
