@@ -13,6 +13,7 @@ from engram import files, safety
 from engram.errors import EngramError
 from engram.store import dates
 from engram.store import memory as memories
+from engram.text.words import terms
 
 APPROVED, EDITED, UNKNOWN, UNREADABLE, GONE = range(5)
 STATES = ("approved", "edited", "not approved", "unreadable", "gone")
@@ -126,7 +127,11 @@ def card(memory) -> dict:
 def fields(memory) -> tuple[str, str, str]:
     """Return the texts that are searched: title and id, tags and triggers, content."""
     tags = [tag.removeprefix("task_type:") for tag in memory.tags]
-    return (f"{memory.title}\n{memory.id}", "\n".join([*tags, *memory.triggers]), searched(memory))
+    title = memory.title
+    said = set(terms(title))
+    if not said.issuperset(terms(memory.id)):  # an id that is the title in short would count it twice
+        title += "\n" + memory.id
+    return (title, "\n".join([*tags, *memory.triggers]), searched(memory))
 
 
 def searched(memory) -> str:

@@ -14,7 +14,7 @@ from array import array
 from math import log2
 
 from engram.text.folding import plain
-from engram.text.words import is_common, is_unspaced, terms, words
+from engram.text.words import is_common, is_unspaced, stemmed, terms, words
 
 CHUNK_BITS = 12
 _TERM_SHIFT = 20  # chunk numbers below it: 2^32 documents
@@ -223,7 +223,7 @@ class Tables:
         for number, word in enumerate(words, top + 1):
             self._ids[word] = number
             if not word.isascii() and not is_unspaced(word):
-                bare = plain(word)
+                bare = stemmed(plain(word))
                 if bare != word:
                     aliases.append((bare, number))
             for gram in spelling_grams(word):

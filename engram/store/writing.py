@@ -73,7 +73,7 @@ def finish(store):
     if not os.path.lexists(path):
         return
     steps = store.read_journal()
-    for step in steps:
+    for step in sorted(steps, key=lambda step: step.op == "drop"):  # nothing goes before what replaces it is there
         target = store.path(step.rel)
         if step.op == "drop":
             files.remove(target)
@@ -127,8 +127,8 @@ def archive(store, id, reason, stamp):
         banner = f"<!-- Archived by Engram on {stamp} -->\n<!-- Original: {found.key} -->\n<!-- Reason: {reason} -->\n\n"
         goal = _free(store, f"archive/{stamp[:10]}/{found.rel}")
         bom = b"\xef\xbb\xbf" if found.raw.startswith(b"\xef\xbb\xbf") else b""
-        writer.drop(found.rel)
         writer.put(goal, banner.encode() + found.raw[len(bom):])
+        writer.drop(found.rel)
         writer.commit()
     return found.rel, goal
 

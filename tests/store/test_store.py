@@ -328,7 +328,9 @@ def test_an_archived_memory_moves_with_its_hash_and_a_second_one_of_that_id_has_
         assert raw.endswith(text_of("a"))
         assert not os.path.exists(store.path(old))
     assert new == "archive/2026-11-30/knowledge/a-2.md"
-    assert integrity.check(store) == (2, [], [])
+    assert integrity.check(store) == (0, [], [])
+    files.replace(store.path(new), raw + b"edited")
+    assert [rel for rel, _ in integrity.check(store)[1]] == [new]
 
 
 def test_an_unfinished_commit_counts_as_done_and_the_next_writer_finishes_it(store):
