@@ -16,27 +16,17 @@ MOST_AT_START = 8
 
 
 def matching(tier, folder, query):
-    """Return (lines, rows, warnings): the approved memories that match a query."""
-    place = _place(tier, folder)
-    if place is None:
+    """Return (lines, rows, warnings): the approved memories that match a query; of a blank one, those a session starts with."""
+    place = tier.place(folder)
+    if not place.stores:
         return [], [], []
     try:
-        found = recall.search(place, query, limit=MOST)
-        return _shown(place, [entry["id"] for entry in found.data.get("entries", ())])
+        found = recall.load(place, query, disclosure="cards", limit=MOST if query else MOST_AT_START)
+        cards = recall.cards(place, found.data["card_ids"])
     except EngramError as error:
         return [], [], [f"approved memories could not be read: {error}"]
-
-
-def at_start(tier, folder):
-    """Return (lines, rows, warnings): the approved memories that a session starts with."""
-    place = _place(tier, folder)
-    if place is None:
-        return [], [], []
-    try:
-        found = recall.load(place, "", disclosure="cards", limit=MOST_AT_START)
-        return _shown(place, found.data.get("card_ids", ()))
-    except EngramError as error:
-        return [], [], [f"approved memories could not be read: {error}"]
+    rows = [{name: row[name] for name in ("id", "type", "scope", "summary")} for row in cards]
+    return ([LABEL, *(row["card"] for row in cards), ""] if cards else []), rows, []
 
 
 def folder(tier, connection, found):
@@ -45,17 +35,3 @@ def folder(tier, connection, found):
         return found.path
     here = projects.folder_of(tier, connection)
     return here.path if here is not None and here.name == found.name else (tier.folder if found.source == "process_override" else None)
-
-
-def _place(tier, folder):
-    place = tier.place(folder)
-    return place if place.stores else None
-
-
-def _shown(place, ids):
-    cards = {row["id"]: row for row in recall.catalog(place)} if ids else {}
-    rows = [
-        {"id": id, "type": cards[id]["type"], "scope": cards[id]["scope"], "summary": cards[id]["summary"]} for id in ids if id in cards
-    ]
-    lines = [f"- [{row['id']}] ({row['type']}, {row['scope']}) {row['summary']}" for row in rows]
-    return ([LABEL, *lines, ""] if lines else []), rows, []

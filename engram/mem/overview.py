@@ -25,7 +25,7 @@ def context(tier, *, project="", scope="", max_bytes=limits.CONTEXT_BYTES, compa
         names = projects.known(connection)
         totals = _totals(connection)
         folder = durable.folder(tier, connection, found)
-    head, approved, warnings = durable.at_start(tier, folder) if folder else ([], [], [])
+    head, approved, warnings = durable.matching(tier, folder, "") if folder else ([], [], [])
     sections = _context_sections(*shown, now, compact)
     if not any(rows for _, rows in sections) and not head:
         return answers.answer(found, "No memories yet.", warnings=warnings, results=[], omitted=0)
@@ -147,7 +147,8 @@ def list_projects(tier):
 def _context_rows(connection, filters, project):
     where, values = searching.where(filters)
     pinned = connection.execute(
-        f"SELECT o.* FROM observations o INDEXED BY observations_pinned WHERE o.pinned AND o.deleted_at IS NULL{where} ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
+        f"SELECT o.* FROM observations o INDEXED BY observations_pinned WHERE o.pinned AND o.deleted_at IS NULL{where} "
+        "ORDER BY o.created_at DESC, o.id DESC LIMIT ?",
         (*values, limits.CONTEXT_PINNED),
     ).fetchall()
     newest = connection.execute(

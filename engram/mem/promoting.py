@@ -39,6 +39,7 @@ def proposal(tier, id, *, place, scope=None, type=None, keep=True, explain=False
     if not row["content"].strip():
         raise Refusal("invalid_argument", f"observation #{id} has no content to propose.")
     title, content = row["title"].strip(), row["content"].strip()
-    text = content if " ".join(title.split()) in " ".join(content.split()) else f"{title.rstrip('.')}. {content}"
+    if " ".join(title.split()) not in " ".join(content.split()):
+        content = f"{title.rstrip('.')}{': ' if len(content.splitlines()) == 1 else '.' + chr(10)}{content}"
     origin = f"Noted by an agent as observation {PREFIX}{id} of {row['project'] or 'no project'} on {row['created_at'][:10]}."
-    return propose.save(place, text, type=type or TYPES.get(row["type"]), scope=scope, context=origin, keep=keep, explain=explain)
+    return propose.save(place, content, type=type or TYPES.get(row["type"]), scope=scope, context=origin, keep=keep, explain=explain)

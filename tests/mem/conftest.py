@@ -1,4 +1,5 @@
 """A tier with a clock that stands still, folders that look like repositories, and rows by the dozen."""
+
 from __future__ import annotations
 
 import os

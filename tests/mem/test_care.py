@@ -1,4 +1,5 @@
 """Verdicts on pairs, reviews, the doctor."""
+
 from __future__ import annotations
 
 import pytest
@@ -31,7 +32,11 @@ def test_a_save_names_what_it_may_conflict_with(pair):
     tier, made = pair
     assert (made["judgment_required"], made["judgment_status"]) == (True, "pending")
     (candidate,) = made["candidates"]
-    assert (candidate["id"], candidate["title"], candidate["judgment_id"]) == (1, "Chose fixed window for rate limiting", made["judgment_id"])
+    assert (candidate["id"], candidate["title"], candidate["judgment_id"]) == (
+        1,
+        "Chose fixed window for rate limiting",
+        made["judgment_id"],
+    )
     assert made["judgment_id"] in made["result"]
     assert "conflict: contested by #1 (pending)" in reading.search(tier, query="token").text
     assert save(tier, "The office moves to another street")["judgment_required"] is False
@@ -47,7 +52,9 @@ def test_at_most_three_are_named_and_each_pair_is_asked_once(tier):
 
 def test_a_verdict_shows_in_every_search_by_its_documented_prefix(pair):
     tier, made = pair
-    row = care.judge(tier, judgment_id=made["judgment_id"], relation="supersedes", reason="Replaced.", confidence=0.95).structured["relation"]
+    row = care.judge(tier, judgment_id=made["judgment_id"], relation="supersedes", reason="Replaced.", confidence=0.95).structured[
+        "relation"
+    ]
     assert (row["relation"], row["judgment_status"], row["confidence"], row["marked_by_kind"]) == ("supersedes", "judged", 0.95, "agent")
     text = reading.search(tier, query="rate limiting").text
     assert "  supersedes: #1 (Chose fixed window for rate limiting)" in text
@@ -126,20 +133,37 @@ def test_the_doctor_reports_every_check_and_names_what_does_not_fit(tiers, repos
     assert not tier.database.exists()
     save(tier, "one")
     made = doctor.report(tier).structured
-    assert {"session_project_directory_mismatch", "manual_session_name_project_mismatch", "ambiguous_active_runtime_sessions",
-            "sync_mutation_required_fields", "orphaned_observation_session", "orphaned_pending_relations", "unowned_session_project",
-            "invalid_session_identity", "sync_target_closed_space", "sqlite_lock_contention"} <= {row["check_id"] for row in made["checks"]}
+    assert {
+        "session_project_directory_mismatch",
+        "manual_session_name_project_mismatch",
+        "ambiguous_active_runtime_sessions",
+        "sync_mutation_required_fields",
+        "orphaned_observation_session",
+        "orphaned_pending_relations",
+        "unowned_session_project",
+        "invalid_session_identity",
+        "sync_target_closed_space",
+        "sqlite_lock_contention",
+    } <= {row["check_id"] for row in made["checks"]}
     assert made["summary"]["total"] == len(made["checks"]) == made["summary"]["ok"]
     folder = str(repository("other"))
     with tier.database.writing() as connection:
         for row in (("manual-save-x", "r", ""), ("lost", "", ""), ("there", "r", folder), ("bad\nid", "r", "")):
             connection.execute("INSERT INTO sessions (id, project, directory, started_at) VALUES (?, ?, ?, '2026-01-01 00:00:00')", row)
-        connection.execute("INSERT INTO relations (sync_id, source_id, target_id, created_at, updated_at) VALUES ('rel-1', 'a', 'b', '', '')")
+        connection.execute(
+            "INSERT INTO relations (sync_id, source_id, target_id, created_at, updated_at) VALUES ('rel-1', 'a', 'b', '', '')"
+        )
         connection.execute("DELETE FROM terms")
     found = doctor.report(tier)
     wrong = {row["check_id"] for row in found.structured["checks"] if row["result"] == "warning"}
-    assert wrong == {"manual_session_name_project_mismatch", "unowned_session_project", "session_project_directory_mismatch",
-                     "invalid_session_identity", "orphaned_pending_relations", "term_index"}
+    assert wrong == {
+        "manual_session_name_project_mismatch",
+        "unowned_session_project",
+        "session_project_directory_mismatch",
+        "invalid_session_identity",
+        "orphaned_pending_relations",
+        "term_index",
+    }
     assert found.structured["status"] == "warning"
     assert found.ok
     one = doctor.report(tier, check="unowned_session_project").structured

@@ -1,4 +1,5 @@
 """The database under stress: waiting, crashes, odd places, replaced files (cases DB-01, DB-02)."""
+
 from __future__ import annotations
 
 import os
@@ -33,8 +34,16 @@ for at in range(number):
 
 def savers(tmp_path, processes, each):
     env = {**os.environ, "ENGRAM_DATA_DIR": str(tmp_path / "data")}
-    return [subprocess.Popen([sys.executable, "-I", "-S", "-c", SAVER, str(tmp_path), str(name), str(each)], env=env,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for name in range(processes)]
+    return [
+        subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", SAVER, str(tmp_path), str(name), str(each)],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in range(processes)
+    ]
 
 
 def test_writers_wait_their_turn_and_readers_never_wait(tiers):
@@ -104,7 +113,7 @@ def test_first_writers_at_once_make_one_database(tmp_path):
 def test_killed_writers_lose_no_saved_row_and_leave_no_lock(tmp_path, tiers):
     promised = 0
     for _ in range(count(3, 40)):
-        process, = savers(tmp_path, 1, 1000)
+        (process,) = savers(tmp_path, 1, 1000)
         seen = 0
         for _ in range(4):
             process.stdout.readline()

@@ -1,4 +1,5 @@
 """Names of projects and topics, stamps: small pure rules."""
+
 from __future__ import annotations
 
 import pytest
@@ -7,9 +8,10 @@ from engram.mem import names, stamps, topics
 from engram.mem.refusals import Refusal
 
 
-@pytest.mark.parametrize(("given", "made"), [
-    ("Alpha", "alpha"), ("  orchard-API ", "orchard-api"), ("a--b", "a-b"), ("a___b", "a_b"), ("a-_-b", "a-_-b"), ("Ünïcode", "ünïcode"),
-])
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [("Alpha", "alpha"), ("  orchard-API ", "orchard-api"), ("a--b", "a-b"), ("a___b", "a_b"), ("a-_-b", "a-_-b"), ("Ünïcode", "ünïcode")],
+)
 def test_a_name_has_one_canonical_form(given, made):
     assert names.spoken(given) == made
 
@@ -22,19 +24,23 @@ def test_a_path_or_a_control_character_is_no_project_name(given):
     assert caught.value.code == "invalid_project"
 
 
-@pytest.mark.parametrize(("one", "other", "near"), [
-    ("alfa", "alpha", True), ("alpha", "alpha-api", True), ("foo_bar", "foo-bar", True), ("alpha", "omega", False), ("ab", "cd", False),
-])
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [("alfa", "alpha", True), ("alpha", "alpha-api", True), ("foo_bar", "foo-bar", True), ("alpha", "omega", False), ("ab", "cd", False)],
+)
 def test_names_that_look_alike_are_told(one, other, near):
     assert names.similar(one, [other]) == ([other] if near else [])
 
 
-@pytest.mark.parametrize(("type", "title", "key"), [
-    ("bugfix", "Fixed N+1 query in UserList", "bug/fixed-n-1-query-in-userlist"),
-    ("decision", "Decision: use JWT", "decision/use-jwt"),
-    ("manual", "Renamed the prefix helper", "topic/renamed-the-prefix-helper"),
-    ("decision", "Sesión caducada", "decision/sesi-n-caducada-u-60c438b5c9e9"),
-])
+@pytest.mark.parametrize(
+    ("type", "title", "key"),
+    [
+        ("bugfix", "Fixed N+1 query in UserList", "bug/fixed-n-1-query-in-userlist"),
+        ("decision", "Decision: use JWT", "decision/use-jwt"),
+        ("manual", "Renamed the prefix helper", "topic/renamed-the-prefix-helper"),
+        ("decision", "Sesión caducada", "decision/sesi-n-caducada-u-60c438b5c9e9"),
+    ],
+)
 def test_a_topic_key_is_suggested_from_type_and_title(type, title, key):
     assert topics.suggest(type, title) == key
 

@@ -1,4 +1,5 @@
 """Sessions, prompts, summaries, learnings: what a session leaves behind."""
+
 from __future__ import annotations
 
 import pytest
@@ -143,8 +144,10 @@ TEXT = """# Report
 def test_the_items_of_the_last_section_that_has_any_are_found():
     assert passive.items(TEXT) == (["Der Cache muss vor dem Neustart geleert werden"], 0)
     kept, short = passive.items(TEXT.split("## Aprendizajes")[0])
-    assert kept == ["Retry with jitter avoids the thundering herd on restart",
-                    "pool_size of four is enough for all of the workers that one machine has"]
+    assert kept == [
+        "Retry with jitter avoids the thundering herd on restart",
+        "pool_size of four is enough for all of the workers that one machine has",
+    ]
     assert short == 1
     assert passive.items("## Learnings\nnone here\n") == ([], 0)
     assert passive.items("Key Learnings:\n- without a heading this is no section\n") == ([], 0)
@@ -223,5 +226,10 @@ def test_counts_are_of_all_projects(tiers):
     noting.save_prompt(tier, content="x y")
     writing.delete(tier, id=2, expected_project="p2")
     made = overview.stats(tier)
-    assert (made.structured["sessions"], made.structured["observations"], made.structured["prompts"], made.structured["projects"]) == (2, 1, 1, ["p1"])
+    assert (made.structured["sessions"], made.structured["observations"], made.structured["prompts"], made.structured["projects"]) == (
+        2,
+        1,
+        1,
+        ["p1"],
+    )
     assert made.text.startswith("Sessions: 2\nObservations: 1\nPrompts: 1\nProjects: 1 (p1)")

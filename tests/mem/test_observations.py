@@ -1,4 +1,5 @@
 """Saving, saving again, topics and their earlier texts, updating, deleting, pinning."""
+
 from __future__ import annotations
 
 import pytest
@@ -22,17 +23,30 @@ def refused(code, call, *arguments, **more):
 def test_a_save_answers_with_the_project_envelope_and_a_text_that_does_alone(tier):
     made = writing.save(tier, title="Chose a token bucket", content="Per key.", type="decision")
     structured = made.structured
-    assert {"project", "project_source", "project_path", "result", "id", "sync_id", "state", "review_after", "truncation",
-            "judgment_required"} <= set(structured)
+    assert {
+        "project",
+        "project_source",
+        "project_path",
+        "result",
+        "id",
+        "sync_id",
+        "state",
+        "review_after",
+        "truncation",
+        "judgment_required",
+    } <= set(structured)
     assert structured["result"] == made.text
     assert (structured["state"], structured["judgment_required"], structured["truncation"]["truncated"]) == ("active", False, False)
-    assert made.text.startswith("Saved #1 [decision] Chose a token bucket\nSuggested topic_key for later updates: decision/chose-a-token-bucket")
+    assert made.text.startswith(
+        "Saved #1 [decision] Chose a token bucket\nSuggested topic_key for later updates: decision/chose-a-token-bucket"
+    )
 
 
 @pytest.mark.case("DB-06")
-@pytest.mark.parametrize(("field", "given"), [
-    ("content", {"content": ""}), ("content", {"content": "  \n"}), ("title", {"title": ""}), ("title", {"title": " \t"}),
-])
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [("content", {"content": ""}), ("content", {"content": "  \n"}), ("title", {"title": ""}), ("title", {"title": " \t"})],
+)
 def test_a_blank_memory_is_refused_by_the_name_of_the_field(tier, field, given):
     error = refused("missing_argument", save, tier, **given)
     assert f"`{field}`" in str(error)
@@ -99,7 +113,10 @@ def test_a_topic_update_keeps_the_earlier_texts(tier, clock):
         clock.now += 3600
     assert (made["id"], made["revision_count"], made["topic_key"]) == (1, 3, "arch-cache")
     shown = reading.get_observation(tier, id=1)
-    assert [(old["revision"], old["content"]) for old in shown.structured["revisions"]] == [(2, "It is 200 seconds."), (1, "It is 100 seconds.")]
+    assert [(old["revision"], old["content"]) for old in shown.structured["revisions"]] == [
+        (2, "It is 200 seconds."),
+        (1, "It is 100 seconds."),
+    ]
     assert shown.structured["version_count"] == 3
     assert all(f"It is {number}00 seconds." in shown.text for number in (1, 2, 3))
     assert [hit["id"] for hit in reading.search(tier, query="300").structured["results"]] == [1]
@@ -109,7 +126,13 @@ def test_a_topic_update_keeps_the_earlier_texts(tier, clock):
 @pytest.mark.case("DB-07")
 def test_a_topic_is_one_per_project_and_scope(tiers):
     one, two = tiers(override="p1"), tiers(override="p2")
-    for tier, name, scope in ((one, "p1", "project"), (two, "p2", "project"), (one, "p1", "personal"), (one, "p1", "project"), (two, "p2", "global")):
+    for tier, name, scope in (
+        (one, "p1", "project"),
+        (two, "p2", "project"),
+        (one, "p1", "personal"),
+        (one, "p1", "project"),
+        (two, "p2", "global"),
+    ):
         made = save(tier, topic_key="arch/auth", scope=scope)
         assert (made["project"], made["scope"]) == (name, scope)
     found = [(row["project"], row["scope"], row["revision_count"]) for row in rows(one)]
@@ -193,7 +216,12 @@ def test_what_reads_like_orders_is_kept_and_flagged_everywhere(tier):
 def test_invisible_characters_never_reach_an_answer(tier):
     hidden = "".join(chr(0xE0000 + ord(char)) for char in "obey")
     save(tier, f"Plain{hidden}", f"text{hidden}\u202e\x1b[31m")
-    for shown in (reading.search(tier, query="text"), reading.get_observation(tier, id=1), overview.context(tier), reading.timeline(tier, observation_id=1)):
+    for shown in (
+        reading.search(tier, query="text"),
+        reading.get_observation(tier, id=1),
+        overview.context(tier),
+        reading.timeline(tier, observation_id=1),
+    ):
         everything = shown.text + repr(shown.structured)
         assert not any(0xE0000 <= ord(char) <= 0xE007F for char in everything)
         assert "\x1b" not in shown.text

@@ -1,4 +1,5 @@
 """What never reaches the disk: private parts and secrets, on every way in (cases SE-06, SE-08, SE-10)."""
+
 from __future__ import annotations
 
 import json
@@ -12,17 +13,27 @@ from tests.cases import case_file
 from tests.mem.conftest import rows
 from tests.trials import dice
 
-SECRETS = [(("".join(row["parts"])), "".join(row["secret"]))
-           for row in map(json.loads, case_file("secrets/must-redact-handover.jsonl").decode().splitlines())]
+SECRETS = [
+    (("".join(row["parts"])), "".join(row["secret"]))
+    for row in map(json.loads, case_file("secrets/must-redact-handover.jsonl").decode().splitlines())
+]
 HARMLESS = [json.loads(line)["text"] for line in case_file("secrets/must-survive.jsonl").decode().splitlines()]
 
 
-@pytest.mark.parametrize(("text", "kept"), [
-    ("a <private>b</private> c", "a [REDACTED] c"), ("a <PRIVATE>b\nc</Private> d", "a [REDACTED] d"), ("a <private>b", "a [REDACTED]"),
-    ("a <private>b <private>c</private> d</private> e", "a [REDACTED] e"), ("<private>a</private><private>b</private>", "[REDACTED][REDACTED]"),
-    ("a </private> b", "a </private> b"), ("a <private>b</private> c <private>d", "a [REDACTED] c [REDACTED]"), ("private things", "private things"),
-    ("a < private > b </ private > c", "a [REDACTED] c"),
-])
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a <private>b</private> c", "a [REDACTED] c"),
+        ("a <PRIVATE>b\nc</Private> d", "a [REDACTED] d"),
+        ("a <private>b", "a [REDACTED]"),
+        ("a <private>b <private>c</private> d</private> e", "a [REDACTED] e"),
+        ("<private>a</private><private>b</private>", "[REDACTED][REDACTED]"),
+        ("a </private> b", "a </private> b"),
+        ("a <private>b</private> c <private>d", "a [REDACTED] c [REDACTED]"),
+        ("private things", "private things"),
+        ("a < private > b </ private > c", "a [REDACTED] c"),
+    ],
+)
 def test_private_parts_are_redacted_also_when_left_open_or_nested(text, kept):
     assert privacy.clean(text)[0] == kept
     assert privacy.clean(kept) == (kept, [])
@@ -64,7 +75,9 @@ def test_a_secret_is_on_no_way_in(tier, tmp_path, text, secret):
     said.append(writing.update(tier, id=1, expected_project="alpha", find="again", replace=text).text)
     said.append(noting.save_prompt(tier, content=text).text)
     said.append(noting.session_summary(tier, content=text).text)
-    said.append(noting.capture_passive(tier, content=f"## Learnings\n- {' '.join(text.split())} and four more words\n", source=text[:90]).text)
+    said.append(
+        noting.capture_passive(tier, content=f"## Learnings\n- {' '.join(text.split())} and four more words\n", source=text[:90]).text
+    )
     noting.session_start(tier, id="s")
     said.append(noting.session_end(tier, id="s", summary=text).text)
     said.append(care.compare(tier, memory_id_a=1, memory_id_b=2, relation="related", confidence=1, reasoning=text, model=text[:60]).text)
@@ -73,9 +86,16 @@ def test_a_secret_is_on_no_way_in(tier, tmp_path, text, secret):
     said.append(care.judge(tier, judgment_id=sync_ids[0], relation="related", reason=text, evidence=text).text)
     said.append(reading.search(tier, query=text).text)
     path = tmp_path / "given.json"
-    path.write_text(json.dumps({"version": "0.2.0", "sessions": [{"id": "x", "project": "alpha", "directory": "", "summary": text}],
-                                "observations": [{"id": 90, "session_id": "x", "type": "manual", "title": text, "content": text}],
-                                "prompts": [{"id": 9, "session_id": "x", "content": text}]}))
+    path.write_text(
+        json.dumps(
+            {
+                "version": "0.2.0",
+                "sessions": [{"id": "x", "project": "alpha", "directory": "", "summary": text}],
+                "observations": [{"id": 90, "session_id": "x", "type": "manual", "title": text, "content": text}],
+                "prompts": [{"id": 9, "session_id": "x", "content": text}],
+            }
+        )
+    )
     assert "redacted" in transfer.import_from(tier, str(path)).text
     transfer.export_to(tier, str(tmp_path / "data" / "out.json"))
     tier.close()
@@ -94,7 +114,9 @@ def test_harmless_text_comes_back_byte_for_byte(tier, text):
 
 
 @pytest.mark.case("SE-10")
-@pytest.mark.parametrize("unit", ["ab", "a", "_-", "key=", "A", " ", "QUJD", "<", "< ", "<private ", "<private>", "## Learnings\n", "/a", "#1 [x] "])
+@pytest.mark.parametrize(
+    "unit", ["ab", "a", "_-", "key=", "A", " ", "QUJD", "<", "< ", "<private ", "<private>", "## Learnings\n", "/a", "#1 [x] "]
+)
 def test_no_text_makes_a_save_hang(tier, unit):
     text = unit * (49_990 // len(unit)) + "!"
     start = time.monotonic()

@@ -1,4 +1,5 @@
 """Which project a call is about: the folder's rules, the precedence, the choice among several (cases PJ)."""
+
 from __future__ import annotations
 
 import json
@@ -33,10 +34,16 @@ def refused(code, call, *arguments, **more):
 # -- the folder
 
 
-@pytest.mark.parametrize(("origin", "name"), [
-    ("git@example.com:team/Orchard-API.git", "orchard-api"), ("https://example.com/team/orchard.git/", "orchard"),
-    ("file:///srv/git/orchard", "orchard"), ("host:orchard.git", "orchard"), (None, "r"),
-])
+@pytest.mark.parametrize(
+    ("origin", "name"),
+    [
+        ("git@example.com:team/Orchard-API.git", "orchard-api"),
+        ("https://example.com/team/orchard.git/", "orchard"),
+        ("file:///srv/git/orchard", "orchard"),
+        ("host:orchard.git", "orchard"),
+        (None, "r"),
+    ],
+)
 def test_a_repository_is_named_by_its_remote_else_by_its_folder(tiers, repository, origin, name):
     found = current(tiers(repository("r", origin=origin)))
     assert (found["project"], found["project_source"]) == (name, "git_remote" if origin else "git_root")
@@ -47,8 +54,13 @@ def test_linked_worktrees_are_one_project(tiers, tmp_path):
     git = shutil.which("git")
     if not git:
         pytest.skip("git is not installed")
-    env = {**os.environ, "GIT_AUTHOR_NAME": "Sam Field", "GIT_AUTHOR_EMAIL": "sam.field@example.com", "GIT_COMMITTER_NAME": "Sam Field",
-           "GIT_COMMITTER_EMAIL": "sam.field@example.com"}
+    env = {
+        **os.environ,
+        "GIT_AUTHOR_NAME": "Sam Field",
+        "GIT_AUTHOR_EMAIL": "sam.field@example.com",
+        "GIT_COMMITTER_NAME": "Sam Field",
+        "GIT_COMMITTER_EMAIL": "sam.field@example.com",
+    }
     run = lambda *words: subprocess.run([git, "-C", str(tmp_path), *words], check=True, capture_output=True, env=env)
     run("init", "-q", "r")
     run("-C", "r", "commit", "-q", "--allow-empty", "-m", "Begin")
@@ -122,7 +134,16 @@ def test_a_config_file_names_the_project_and_a_bad_one_is_an_error(tiers, reposi
     path.write_text('\ufeff{"project_name": "Cfg"}', encoding="utf-8")
     found = current(tiers(folder / "deep" / "er"))
     assert (found["project"], found["project_source"]) == ("cfg", "config")
-    for bad in ('{"project_name": ""}', '{"project_name": "a/b"}', '{"project_name": 7}', "{}", "[]", "{", "\0", '{"project_name": "a\\u0007"}'):
+    for bad in (
+        '{"project_name": ""}',
+        '{"project_name": "a/b"}',
+        '{"project_name": 7}',
+        "{}",
+        "[]",
+        "{",
+        "\0",
+        '{"project_name": "a\\u0007"}',
+    ):
         path.write_text(bad)
         error = refused("invalid_project_config", save, tiers(folder))
         assert str(path) in str(error)

@@ -1,4 +1,5 @@
 """Searching: any text is a query, every language is found, order is steady (cases G, H, RK)."""
+
 from __future__ import annotations
 
 import csv
@@ -105,10 +106,24 @@ def test_every_language_is_found(languages, mode, row):
     assert not set((row["must_not_include"] or "").split(",")) & set(hits) - {""}
 
 
-@pytest.mark.parametrize(("query", "hit"), [
-    ("C++", "en1"), ("C#", "en1"), (".NET", "en1"), ("fetch user name", "en2"), ("fetchUserName", "en2"), ("tlsHandshake", "en2"),
-    ("parse_url", "en2"), ("net_utils", "en2"), ("🚀", "em1"), ("lacze", "pl1"), ("İnşaat", "tr1"), ("قواعد", "ar1"), ("हिन्दी", "hi1"),
-])
+@pytest.mark.parametrize(
+    ("query", "hit"),
+    [
+        ("C++", "en1"),
+        ("C#", "en1"),
+        (".NET", "en1"),
+        ("fetch user name", "en2"),
+        ("fetchUserName", "en2"),
+        ("tlsHandshake", "en2"),
+        ("parse_url", "en2"),
+        ("net_utils", "en2"),
+        ("🚀", "em1"),
+        ("lacze", "pl1"),
+        ("İnşaat", "tr1"),
+        ("قواعد", "ar1"),
+        ("हिन्दी", "hi1"),
+    ],
+)
 def test_names_in_code_signs_and_scripts_are_found(languages, query, hit):
     assert found(languages, query)[:1] == [hit]
 
@@ -156,10 +171,17 @@ def test_an_answer_stays_small_and_says_what_was_cut(tier):
     assert "relations" in compact["results"][0]
 
 
-@pytest.mark.parametrize(("scope", "named", "seen"), [
-    ("", False, {"p1 project", "p1 personal", "p1 global"}), ("project", False, {"p1 project"}), ("global", False, {"p1 global"}),
-    ("personal", False, {"p1 personal", "p2 personal"}), ("", True, {"p2 project", "p2 personal", "p2 global"}), ("personal", True, {"p2 personal"}),
-])
+@pytest.mark.parametrize(
+    ("scope", "named", "seen"),
+    [
+        ("", False, {"p1 project", "p1 personal", "p1 global"}),
+        ("project", False, {"p1 project"}),
+        ("global", False, {"p1 global"}),
+        ("personal", False, {"p1 personal", "p2 personal"}),
+        ("", True, {"p2 project", "p2 personal", "p2 global"}),
+        ("personal", True, {"p2 personal"}),
+    ],
+)
 def test_scope_and_project_have_a_table(tiers, scope, named, seen):
     for project in ("p1", "p2"):
         for kind in ("project", "personal", "global"):

@@ -1,4 +1,5 @@
 """Export and import: the known exports, databases of both generations, chunk folders; twice is once, and the way there and back."""
+
 from __future__ import annotations
 
 import gzip
@@ -32,7 +33,10 @@ def exported(tier, path, **more):
 
 
 def everything(tier):
-    found = {table: rows(tier, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("observations", "prompts", "relations", "revisions", "aliases")}
+    found = {
+        table: rows(tier, f"SELECT * FROM {table} ORDER BY 1, 2")
+        for table in ("observations", "prompts", "relations", "revisions", "aliases")
+    }
     found["sessions"] = rows(tier, "SELECT id, project, directory, started_at, ended_at, summary, ownership_mode FROM sessions ORDER BY id")
     for row in found["relations"]:
         del row["id"]
@@ -55,7 +59,9 @@ def test_a_known_export_is_read_whole_and_twice_is_once(tiers, path, relations):
     for row in before["observations"]:
         for name, value in given[row["id"]].items():
             assert row[name] == value, name
-    assert [hit["id"] for hit in reading.search(tier, query="timezone UTC", project="orchard-api", match_mode="any").structured["results"]] == [7]
+    assert [
+        hit["id"] for hit in reading.search(tier, query="timezone UTC", project="orchard-api", match_mode="any").structured["results"]
+    ] == [7]
     assert reading.search(tier, query="時刻", project="orchard-api").structured["results"][0]["id"] == 7
     assert 10 not in [hit["id"] for hit in reading.search(tier, query="fixed window", project="orchard-api").structured["results"]]
 
@@ -142,13 +148,20 @@ def test_the_newer_text_wins_and_the_older_is_kept_or_skipped(tiers, tmp_path):
     assert rows(tier)[1]["content"] != "Stale."
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    (lambda value: value.update(version="9.9.9"), "9.9.9"), (lambda value: value.pop("version"), "version"),
-    (lambda value: value.update(observations={}), "observations"), (lambda value: value["sessions"][0].update(directory=None), "directory"),
-    (lambda value: value["observations"][3].update(title=7), "entry 4"), (lambda value: value["observations"][3].update(content=["x"]), "entry 4"),
-    (lambda value: value["relations"][0].update(target_id="obs-nowhere"), "obs-nowhere"),
-    (lambda value: value["sessions"].append({}), "entry 3"), (lambda value: value["relations"][0].update(confidence="high"), "entry 1"),
-])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda value: value.update(version="9.9.9"), "9.9.9"),
+        (lambda value: value.pop("version"), "version"),
+        (lambda value: value.update(observations={}), "observations"),
+        (lambda value: value["sessions"][0].update(directory=None), "directory"),
+        (lambda value: value["observations"][3].update(title=7), "entry 4"),
+        (lambda value: value["observations"][3].update(content=["x"]), "entry 4"),
+        (lambda value: value["relations"][0].update(target_id="obs-nowhere"), "obs-nowhere"),
+        (lambda value: value["sessions"].append({}), "entry 3"),
+        (lambda value: value["relations"][0].update(confidence="high"), "entry 1"),
+    ],
+)
 def test_a_broken_export_changes_nothing_and_says_where(tiers, tmp_path, change, words):
     tier = tiers()
     writing.save(tier, title="t", content="c")
@@ -190,27 +203,35 @@ def test_what_is_not_there_or_is_the_database_itself_is_refused(tier, tmp_path):
 # -- databases
 
 
-OBSERVATION = ("id {id}, session_id TEXT NOT NULL, type TEXT NOT NULL, title TEXT NOT NULL, content TEXT NOT NULL, tool_name TEXT, project TEXT, "
-               "scope TEXT NOT NULL DEFAULT 'project', topic_key TEXT, normalized_hash TEXT, revision_count INTEGER NOT NULL DEFAULT 1, "
-               "duplicate_count INTEGER NOT NULL DEFAULT 1, last_seen_at TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted_at TEXT")
+OBSERVATION = (
+    "id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, type TEXT NOT NULL, title TEXT NOT NULL, content TEXT NOT NULL, "
+    "tool_name TEXT, project TEXT, scope TEXT NOT NULL DEFAULT 'project', topic_key TEXT, normalized_hash TEXT, "
+    "revision_count INTEGER NOT NULL DEFAULT 1, "
+    "duplicate_count INTEGER NOT NULL DEFAULT 1, last_seen_at TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted_at TEXT"
+)
+PROMPT = "id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, content TEXT NOT NULL, project TEXT, created_at TEXT"
 FIRST = [
     "CREATE TABLE sessions (id TEXT PRIMARY KEY, project TEXT, directory TEXT, started_at TEXT, ended_at TEXT, summary TEXT)",
-    f"CREATE TABLE observations ({OBSERVATION.format(id='INTEGER PRIMARY KEY AUTOINCREMENT')}, FOREIGN KEY (session_id) REFERENCES sessions(id))",
-    "CREATE TABLE user_prompts (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, content TEXT NOT NULL, project TEXT, created_at TEXT)",
-    "CREATE VIRTUAL TABLE observations_fts USING fts5(title, content, tool_name, type, project, content='observations', content_rowid='id')",
+    f"CREATE TABLE observations ({OBSERVATION}, FOREIGN KEY (session_id) REFERENCES sessions(id))",
+    f"CREATE TABLE user_prompts ({PROMPT})",
+    "CREATE VIRTUAL TABLE observations_fts USING fts5(title, content, tool_name, type, project, "
+    "content='observations', content_rowid='id')",
     "CREATE TABLE sync_chunks (chunk_id TEXT PRIMARY KEY, imported_at TEXT)",
 ]
 THIRD = [
     "CREATE TABLE sessions (id TEXT PRIMARY KEY, project TEXT, directory TEXT, started_at TEXT, ended_at TEXT, summary TEXT, "
     "ownership_mode TEXT DEFAULT 'shared', runtime_lease_expires_at TEXT, local_creation_project TEXT)",
-    f"CREATE TABLE observations ({OBSERVATION.format(id='INTEGER PRIMARY KEY AUTOINCREMENT')}, sync_id TEXT, pinned BOOLEAN NOT NULL DEFAULT 0, "
+    f"CREATE TABLE observations ({OBSERVATION}, sync_id TEXT, pinned BOOLEAN NOT NULL DEFAULT 0, "
     "review_after TEXT, expires_at TEXT, embedding BLOB, embedding_model TEXT, embedding_created_at TEXT)",
-    "CREATE TABLE user_prompts (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, content TEXT NOT NULL, project TEXT, created_at TEXT, "
+    f"CREATE TABLE user_prompts ({PROMPT}, "
     "sync_id TEXT, source_inbox_id TEXT, local_creation_session_id TEXT, local_creation_inbox_id TEXT, local_creation_project TEXT)",
     "CREATE TABLE memory_relations (id INTEGER PRIMARY KEY AUTOINCREMENT, sync_id TEXT UNIQUE, source_id TEXT, target_id TEXT, "
-    "relation TEXT DEFAULT 'pending', reason TEXT, evidence TEXT, confidence REAL, judgment_status TEXT DEFAULT 'pending', marked_by_actor TEXT, "
-    "marked_by_kind TEXT, marked_by_model TEXT, session_id TEXT, superseded_at TEXT, superseded_by_relation_id INTEGER, created_at TEXT, updated_at TEXT)",
-    "CREATE TABLE prompt_tombstones (sync_id TEXT)", "CREATE TABLE sync_state (target_key TEXT)", "PRAGMA user_version = 1",
+    "relation TEXT DEFAULT 'pending', reason TEXT, evidence TEXT, confidence REAL, judgment_status TEXT DEFAULT 'pending', "
+    "marked_by_actor TEXT, marked_by_kind TEXT, marked_by_model TEXT, session_id TEXT, superseded_at TEXT, "
+    "superseded_by_relation_id INTEGER, created_at TEXT, updated_at TEXT)",
+    "CREATE TABLE prompt_tombstones (sync_id TEXT)",
+    "CREATE TABLE sync_state (target_key TEXT)",
+    "PRAGMA user_version = 1",
 ]
 
 
@@ -261,12 +282,20 @@ def test_a_database_of_either_generation_is_read_and_left_as_it_is(tiers, tmp_pa
 def test_a_very_old_database_is_read_too(tiers, tmp_path):
     path = tmp_path / "old.db"
     connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, project TEXT, directory TEXT, started_at TEXT, ended_at TEXT, summary TEXT)")
-    connection.execute("CREATE TABLE observations (id INT, session_id TEXT, type TEXT, title TEXT, content TEXT, tool_name TEXT, project, scope TEXT, "
-                       "sync_id TEXT, created_at TEXT, updated_at TEXT)")
+    connection.execute(
+        "CREATE TABLE sessions (id TEXT PRIMARY KEY, project TEXT, directory TEXT, started_at TEXT, ended_at TEXT, summary TEXT)"
+    )
+    connection.execute(
+        "CREATE TABLE observations (id INT, session_id TEXT, type TEXT, title TEXT, content TEXT, tool_name TEXT, project, scope TEXT, "
+        "sync_id TEXT, created_at TEXT, updated_at TEXT)"
+    )
     connection.execute("INSERT INTO sessions (id, started_at) VALUES ('s', '2025-01-01 00:00:00')")
-    connection.execute("INSERT INTO observations VALUES (1, 's', 'manual', 'a', 'one', NULL, ?, '', '', '2025-01-01 00:00:00', '')", (b"Blobbed",))
-    connection.execute("INSERT INTO observations VALUES (1, 'lost', 'manual', 'b', 'two', NULL, NULL, NULL, NULL, '2025-01-02 00:00:00', NULL)")
+    connection.execute(
+        "INSERT INTO observations VALUES (1, 's', 'manual', 'a', 'one', NULL, ?, '', '', '2025-01-01 00:00:00', '')", (b"Blobbed",)
+    )
+    connection.execute(
+        "INSERT INTO observations VALUES (1, 'lost', 'manual', 'b', 'two', NULL, NULL, NULL, NULL, '2025-01-02 00:00:00', NULL)"
+    )
     connection.commit()
     connection.close()
     tier = tiers()
@@ -307,12 +336,36 @@ def chunk_folder(folder, *chunks, missing=()):
 def test_chunks_are_read_with_their_mutations_and_a_missing_one_is_skipped_and_said(tiers, tmp_path):
     value = load(NEW)
     relation = value["relations"][0]
-    first = {"sessions": value["sessions"], "observations": value["observations"][:9] + value["observations"][10:], "prompts": value["prompts"],
-             "mutations": [{"seq": 0, "entity": "relation", "entity_key": relation["sync_id"], "op": "upsert", "payload": json.dumps(relation)}]}
-    second = {"sessions": [], "observations": [], "prompts": [], "mutations": [
-        {"seq": 1, "entity": "observation", "entity_key": "obs-0000000000000002", "op": "delete", "payload": "{}", "occurred_at": "2026-11-01 00:00:00"},
-        {"seq": 2, "entity": "prompt", "entity_key": "prompt-0000000000000001", "op": "delete", "payload": "{}", "occurred_at": "2026-11-01 00:00:00"},
-        {"seq": 3, "entity": "something", "op": "upsert", "payload": "{}"}]}
+    first = {
+        "sessions": value["sessions"],
+        "observations": value["observations"][:9] + value["observations"][10:],
+        "prompts": value["prompts"],
+        "mutations": [{"seq": 0, "entity": "relation", "entity_key": relation["sync_id"], "op": "upsert", "payload": json.dumps(relation)}],
+    }
+    second = {
+        "sessions": [],
+        "observations": [],
+        "prompts": [],
+        "mutations": [
+            {
+                "seq": 1,
+                "entity": "observation",
+                "entity_key": "obs-0000000000000002",
+                "op": "delete",
+                "payload": "{}",
+                "occurred_at": "2026-11-01 00:00:00",
+            },
+            {
+                "seq": 2,
+                "entity": "prompt",
+                "entity_key": "prompt-0000000000000001",
+                "op": "delete",
+                "payload": "{}",
+                "occurred_at": "2026-11-01 00:00:00",
+            },
+            {"seq": 3, "entity": "something", "op": "upsert", "payload": "{}"},
+        ],
+    }
     chunk_folder(tmp_path / "w", first, second, missing=("00aa00aa",))
     tier = tiers()
     for _ in range(2):
@@ -328,7 +381,9 @@ def test_chunks_are_read_with_their_mutations_and_a_missing_one_is_skipped_and_s
 
 @pytest.mark.parametrize("change", ["version", "id", "gzip", "json"])
 def test_a_broken_chunk_folder_changes_nothing(tiers, tmp_path, change):
-    chunk_folder(tmp_path / "w", {"observations": [{"id": 1, "session_id": "s", "type": "x", "title": "t", "content": "c", "sync_id": "obs-1"}]})
+    chunk_folder(
+        tmp_path / "w", {"observations": [{"id": 1, "session_id": "s", "type": "x", "title": "t", "content": "c", "sync_id": "obs-1"}]}
+    )
     folder = tmp_path / "w" / ".engram"
     manifest = load(folder / "manifest.json")
     chunk = folder / "chunks" / f"{manifest['chunks'][0]['id']}.jsonl.gz"
