@@ -32,7 +32,8 @@ def test_a_new_memory_is_sorted_quoted_where_needed_and_reads_back():
 
 def test_an_edit_of_one_section_keeps_every_other_byte():
     raw = (
-        b"---\nid: a\ntype: skill\nx_own: [1,  2]   # mine\n---\n\n# T\n\nIntro.\n\n## Content\n\n1. One\n2. Two\n\n```sh\n# not a heading\n"
+        b"---\nid: a\ntype: skill\nx_own: [1,  2]   # mine\n---\n\n# T\n\nIntro.\n\n## Content\n\n1. One\n"
+        b"2. Two\n\n```sh\n# not a heading\n"
         b"## nor this\n```\n\n## Notes\n\n| a | b |\n|---|---|\n\n\n## Content-like\n\nlast"
     )
     edited = memory.edit(raw, sections={"Notes": "New note."})
