@@ -61,7 +61,7 @@ def test_killed_at_any_moment_a_file_is_old_or_new(host, built, machine):
     new = machine.contents()
     assert finish(start(built, machine, "unlink", *words))[0] == 0 and machine.contents() == old
     seen = set()
-    for number in range(count(12, 200)):
+    for number in range(count(6, 200)):
         command = ("link", "unlink")[number % 2]
         process = start(built, machine, command, *words)
         time.sleep(rolls.uniform(0.2, 1.1) * usual)  # the moment of the kill is the dice's
@@ -101,7 +101,7 @@ def test_a_lock_whose_owner_was_killed_holds_nobody_up(built, machine):
 @pytest.mark.case("CF-07")
 def test_eight_at_once_all_succeed_and_the_file_is_whole(host, built, machine):
     level, name, data = FILES[host]
-    for _ in range(count(2, 20)):
+    for _ in range(count(1, 20)):
         machine.write(name, data)
         before = machine.contents()
         runs = [start(built, machine, "link", *level, host) for _ in range(8)]
