@@ -10,7 +10,7 @@ from math import log
 from engram.store.index_tables import spelling_grams
 from engram.text.folding import plain
 from engram.text.typing_errors import slips, tolerance
-from engram.text.words import is_common
+from engram.text.words import is_common, stemmed
 
 MOST_SLOTS = 64
 MOST_UNKNOWN = 12  # words of a query that are looked up as typing errors
@@ -62,7 +62,7 @@ def of_query(segments, sequence, number: int, related=None) -> list[Slot]:
 
 def _stand_in(segments, slot: Slot) -> None:
     """Give an unknown word the words that it stands for."""
-    bare = plain(slot.word)
+    bare = stemmed(plain(slot.word))
     for at, segment in enumerate(segments):
         for word, term, df in segment.unaccented(bare):
             _add(slot, at, term, word, 1.0, df)

@@ -88,11 +88,11 @@ def _script(point: int) -> int:
 def _generic() -> set[str]:
     """Stems of the generic words, made once."""
     if not _generic_stems:
-        _generic_stems.update(_stem(w) for w in GENERIC_WORDS)
+        _generic_stems.update(stemmed(w) for w in GENERIC_WORDS)
     return _generic_stems
 
 
-def _stem(word: str) -> str:
+def stemmed(word: str) -> str:
     """Stem a folded word; a stop word stays whole, and no other word turns into one (`note` is not `not`)."""
     if word in STOP_WORDS:
         return word
@@ -127,13 +127,13 @@ def _compound(chunk: str) -> list[str]:
         if len(parts) > 1:
             whole = fold("".join(parts))
             if len(parts) <= 4 and len(whole) <= 30:
-                out.append(_stem(whole))
-            out += [_stem(fold(p)) for p in parts]
+                out.append(stemmed(whole))
+            out += [stemmed(fold(p)) for p in parts]
         else:
             word = fold(parts[0])
-            out.append(_stem(word))
+            out.append(stemmed(word))
             if len(word) > 3 and word.isascii() and not word.isalpha() and not word.isdecimal():
-                out += [_stem(p) for p in _pattern(r"[a-z]{2,}|\d{2,}").findall(word) if p != word]
+                out += [stemmed(p) for p in _pattern(r"[a-z]{2,}|\d{2,}").findall(word) if p != word]
     return out
 
 
