@@ -173,9 +173,9 @@ def read(store):
 
 
 def dump(entries, now):
-    """Return the bytes of a pending file: expired entries go, those that are done keep only what their errors need."""
-    kept = [entry for entry in entries if entry["expires"] > now or entry.get("owed")]
-    return (json.dumps({"version": _VERSION, "entries": kept}, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+    """Return the bytes of a pending file, a line for each entry; expired ones go, but for one that still owes a store its files."""
+    rows = [json.dumps(entry, ensure_ascii=False) for entry in entries if entry["expires"] > now or entry.get("owed")]
+    return (f'{{"version": {_VERSION}, "entries": [\n' + ",\n".join(rows) + "\n]}\n").encode("utf-8", "surrogatepass")
 
 
 def done(entry, key, state, reason=None):

@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 from engram.errors import UsageError
+from engram.safety.patterns import Pattern
 
 MOST = 20
 LARGEST = 16 * 1024
@@ -37,8 +38,8 @@ FIELDS = {
 }
 _NAMES = "|".join(re.escape(name) for name in sorted(FIELDS, key=len, reverse=True))
 _MARKER = r"(?:[-*+•]|\d{1,2}[.)])[ \t]+"
-_FIELD = re.compile(rf"(?:^[ \t]*(?:{_MARKER})?|[ \t]\|[ \t]+)({_NAMES})[ \t]*:[ \t]*", re.IGNORECASE)
-_SHORT = re.compile(rf"^[ \t]*(?:{_MARKER})?(rule|skill|workflow|knowledge)[ \t]*:[ \t]+(?=\S)", re.IGNORECASE)
+_FIELD = Pattern(rf"(?:^[ \t]*(?:{_MARKER})?|[ \t]\|[ \t]+)({_NAMES})[ \t]*:[ \t]*", re.IGNORECASE)
+_SHORT = Pattern(rf"^[ \t]*(?:{_MARKER})?(rule|skill|workflow|knowledge)[ \t]*:[ \t]+(?=\S)", re.IGNORECASE)
 
 
 class Candidate:
@@ -266,7 +267,7 @@ _IMPERATIVE = r"(?i)^\W*(?:use|run|keep|write|put|name|pin|check|make sure|ensur
 _STEPS = (r"(?i)(?<!\w)(?:workflow|runbook|procedure|checklist|step by step|quy trình|các bước)(?!\w)|流程|步骤|步驟",
           r"(?i)(?<!\w)first\b.*(?<!\w)(?:then|next|after that|finally)(?!\w)|(?<!\w)trước tiên.*(?:sau đó|rồi)|首先.*(?:然后|然後|接着|最后)",
           r"(?i)(?<!\w)when\b.*,? then(?!\w)|(?<!\w)khi\b.*thì(?!\w)")
-_LIST_LINE = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
+_LIST_LINE = Pattern(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
 
 
 def infer_type(text):

@@ -15,6 +15,7 @@ from engram.propose.proposal import NOTE, Row
 from engram.store import memory, trust
 from engram.store.writing import Writer
 
+PATIENCE = 30.0  # seconds to wait for a store's lock: many agents may approve at once
 HUMAN = ("dialog", "terminal")  # who of those that approve is certainly a person at this machine
 
 
@@ -39,9 +40,13 @@ def keep(place, proposal):
     with _Locked(place, None, store) as locked:
         entries, _ = approvals.read(store)
         entries.append(approvals.seal(entry, key))
-        locked.writers[store.scope].put(approvals.FILE, approvals.dump(entries, now), hashed=False)
-        locked.writers[store.scope].commit()
+        _put_pending(store, entries, now)
     proposal.token, proposal.entry, proposal.expires = token, entry["entry"], entry["expires"]
+
+
+def _put_pending(store, entries, now):
+    """Write the pending file alone: one file needs no journal. Call with the store's lock held."""
+    files.replace(store.path(approvals.FILE), approvals.dump(entries, now), mode=0o600)
 
 
 def waiting(place):
@@ -88,15 +93,14 @@ def revoke(place, name, reason):
     """Void a pending entry; see `engram.propose.revoke`."""
     store = pending_store(place)
     key, now = approvals.Key(place, store), time.time()
-    with Writer(store) as writer:
+    with Writer(store, timeout=PATIENCE):
         entries, _ = approvals.read(store)
         at = next((i for i, entry in enumerate(entries) if entry["entry"] == name), None)
         if at is None or entries[at]["state"] != approvals.WAITING or entries[at]["expires"] <= now:
             return False
         entry = entries[at]
         entries[at] = approvals.done(entry, key, approvals.REVOKED, reason)
-        writer.put(approvals.FILE, approvals.dump(entries, now), hashed=False)
-        writer.commit()
+        _put_pending(store, entries, now)
     key.spend(entry["token_sha256"], entry["expires"])
     return True
 
@@ -145,7 +149,7 @@ class _Locked:
     def widen(self, scopes):
         """Take the locks of more stores: workspace before global, everywhere."""
         for scope in sorted(set(scopes) - set(self.writers), reverse=True):
-            writer = Writer(self.place.store_of(scope))
+            writer = Writer(self.place.store_of(scope), timeout=PATIENCE)
             writer.__enter__()
             self.writers[scope] = writer
 
@@ -165,8 +169,7 @@ class _Locked:
         for writer in others:
             writer.commit()
         if owed and self.pending is not None:
-            own.put(approvals.FILE, self.close(None), hashed=False)
-            own.commit()
+            files.replace(self.pending.path(approvals.FILE), self.close(None), mode=0o600)
 
 
 def _settle(place, store, locked):
@@ -185,8 +188,7 @@ def _settle(place, store, locked):
             for scope in {scope for scope, *_ in entry["owed"]}:
                 locked.writers[scope].commit()
         entries[at] = approvals.done(entry, key, approvals.USED)
-    locked.writers[store.scope].put(approvals.FILE, approvals.dump(entries, now), hashed=False)
-    locked.writers[store.scope].commit()
+    _put_pending(store, entries, now)
 
 
 def _carry_out(place, locked, kind, rows, shown_scopes, approve, scope, by, note, diagnostics, extra):

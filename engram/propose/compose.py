@@ -10,11 +10,12 @@ import re
 
 from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, SAME, relate
 from engram.propose.statement import Statement, statements
+from engram.safety.patterns import Pattern
 from engram.store import ids, memory
 
-_LIST_MARK = re.compile(r"^(\s*)([-*+•]|(\d{1,3})([.)]))(\s+)")
-_HEADING = re.compile(r"^ {0,3}(#{1,3})(?=[ \t]|$)")
-_SUBHEADING = re.compile(r"^#{3,6}[ \t]", re.MULTILINE)
+_LIST_MARK = Pattern(r"^(\s*)([-*+•]|(\d{1,3})([.)]))(\s+)")
+_HEADING = Pattern(r"^ {0,3}(#{1,3})(?=[ \t]|$)")
+_SUBHEADING = Pattern(r"^#{3,6}[ \t]", re.MULTILINE)
 
 
 def wanted_id(text, type):

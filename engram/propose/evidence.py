@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import namedtuple
 
 from engram import files, safety
-from engram.errors import IntegrityError, MemoryFileError, NotFound, Refused, Result, UsageError
+from engram.errors import IntegrityError, MemoryFileError, NotFound, Result, UsageError
 from engram.propose import candidates, compose
+from engram.safety.patterns import Pattern
 from engram.store import dates, memory
 from engram.store.frontmatter import Document, render_entry
 from engram.store.writing import Writer
 
 LARGEST = 512 * 1024
 RETENTION = "30d"
-TRACE_ID = re.compile(r"tr_[A-Za-z0-9_-]{1,80}")
+TRACE_ID = Pattern(r"tr_[A-Za-z0-9_-]{1,80}")
 SENSITIVITIES = ("public", "internal", "private", "secret")
 
 Evidence = namedtuple("Evidence", "text extra scope")

@@ -12,7 +12,7 @@ from engram.propose.proposal import MEMORIES, Proposal, Row, Write
 from engram.store import dates, ids, memory, places
 from engram.store.author import author
 
-NEIGHBOURS = 24  # memories that a candidate is compared with, the most alike first
+NEIGHBOURS = 12  # memories that a candidate is compared with, the most alike first
 
 
 def scopes(place, wanted):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 
 from engram import files
+from engram.editors import json as editor
+from engram.editors.source import Unreadable
 from engram.errors import ConfigError, Result, UsageError
-from engram.hosts import json as editor
-from engram.hosts.source import Unreadable
 from engram.store import settings
 
 

@@ -9,22 +9,23 @@ from __future__ import annotations
 import re
 
 from engram.propose import grammar
+from engram.safety.patterns import Pattern
 from engram.text import fold, similarity
 from engram.text.stems import stem
 
 CHOICE, SUBJECT, SCOPE, OBJECT, UNSURE = "choice", "subject", "scope", "object", "unsure"
 LONGEST = 120  # words; a longer one is compared as a bag of words only
 _MARK = r"\x01[a-z]+\x02"
-_WORD = re.compile(
+_WORD = Pattern(
     rf"{_MARK}|[\u3040-\u30ff\u3400-\u9fff]|v?\d+(?:[.,:]\d+)*(?:[a-zµ%]{{0,3}}(?![^\W\d_]))?"
     r"|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[-_.'’/+#@:][^\W_\u3040-\u30ff\u3400-\u9fff]+)*(?:\+\+|#)?|[,;:=()，；：、（）]| - | – | — ")
 _BREAKS = frozenset(",;:()，；：、（）-–—")
-_LIST_MARK = re.compile(r"^\s*(?:>\s*)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=\S)|(?<=[。！？])|\s*[;；]\s+")
-_HEADING = re.compile(r"^\s*#{1,6}\s+")
+_LIST_MARK = Pattern(r"^\s*(?:>\s*)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
+_SENTENCE = Pattern(r"(?<=[.!?])[\"')\]]*\s+(?=\S)|(?<=[。！？])|\s*[;；]\s+")
+_HEADING = Pattern(r"^\s*#{1,6}\s+")
 _CHOOSING, _PLACING, _ADDING, _UNITS = ({*table, *map(stem, table)} for table in (
     grammar.CHOOSING, grammar.PLACING, grammar.ADDING, grammar.UNITS))
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
+_ABBREVIATION = Pattern(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
 
 
 class Word:

@@ -5,10 +5,9 @@ know stores, files or who approves. `relation` compares single statements; here 
 """
 from __future__ import annotations
 
-import re
-
 from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, SAME, relate
 from engram.propose.statement import Statement, statements
+from engram.safety.patterns import Pattern
 
 ADD, UPDATE, SUPERSEDE, NOOP = "ADD", "UPDATE", "SUPERSEDE", "NOOP"
 DUPLICATE, DEPENDENCY = "possible duplicate", "suggested DEPENDS_ON"
@@ -131,7 +130,7 @@ def _strength(row):
     return (-_RANK.get(relation.kind, 9), relation.score, -at)
 
 
-_DEPENDING = re.compile(
+_DEPENDING = Pattern(
     r"(?i)(?<!\w)(?:depends? (?:up)?on|depending on|builds? (?:up)?on|based on|relies on|rely on|requires?|needs?|extends|prerequisite|"
     r"must follow|follows|only after|phụ thuộc(?: vào)?|dựa trên|dựa vào|yêu cầu|cần có)(?!\w)|依赖(?!项|包)|依賴|基于|基於|取决于|取決於|前提是")
 
