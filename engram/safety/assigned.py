@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from engram.safety import values
+from engram.safety.patterns import Pattern
 
 # A name's last word, what may close it, and the sign. A name goes on to the left; it is read back from the text.
-_ASSIGNED = re.compile(
+_ASSIGNED = Pattern(
     r"(passwords?|passwd|passphrase|passcode|passwort|contrase\u00f1a|contrasena|mot de passe|senha|\u043f\u0430\u0440\u043e\u043b\u044c|"
     r"m\u1eadt kh\u1ea9u|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638|pwd|pass|pw|"
     r"secrets?|secret_key_base|tokens?|"
@@ -20,25 +21,25 @@ _ASSIGNED = re.compile(
 _PASSWORD_WORDS = frozenset("password passwords passwd passphrase passcode passwort contrase\u00f1a contrasena senha pwd pass pw "
                             "\u043f\u0430\u0440\u043e\u043b\u044c \u5bc6\u7801 \u5bc6\u78bc \u53e3\u4ee4 \u30d1\u30b9\u30ef\u30fc\u30c9"
                             " \ube44\ubc00\ubc88\ud638".split()) | {"mot de passe", "m\u1eadt kh\u1ea9u"}
-_KEY_NAME = re.compile(
+_KEY_NAME = Pattern(
     r"(?:api|access|secret|private|auth|account|encryption|encrypt|decryption|signing|signature|sign|master|service|licen[sc]e|"
     r"subscription|"
     r"admin|shared|storage|app|application|deploy|jwt|hmac|aes|webhook|client|consumer|functions?|bot|integration|ingest|root|"
     r"openai|anthropic|aws|azure|gcp|google|maps|stripe|github|sendgrid|twilio|datadog|algolia|mapbox|firebase|cohere|mistral|groq|"
     r"deepseek|gemini|pinecone|sentry|mailgun|postmark|dd|hf)[ _.-]{0,2}$", re.IGNORECASE)
-_ENV_KEY = re.compile(r"[A-Z][A-Z0-9_]{1,60}_$")
-_OPEN_KEY = re.compile(r"(?:public|primary|foreign|sort|partition|cache|routing|idempotency|host|object|lookup|index|group|hash|range|"
+_ENV_KEY = Pattern(r"[A-Z][A-Z0-9_]{1,60}_$")
+_OPEN_KEY = Pattern(r"(?:public|primary|foreign|sort|partition|cache|routing|idempotency|host|object|lookup|index|group|hash|range|"
                        r"shard|message|"
                        r"row|dict|map|unique|natural|dedupe|dedup|i18n|translation|next|page|sync|cursor|continuation|resume|pub|"
                        r"publishable|site)[ _.-]{0,2}$", re.IGNORECASE)
-_LINE_START = re.compile(r"(?:^|[\n{,;(&?])[ \t>*+-]{0,20}(?:export |set |setx |ENV |ARG |env |let |const |var |val |final |static |"
+_LINE_START = Pattern(r"(?:^|[\n{,;(&?])[ \t>*+-]{0,20}(?:export |set |setx |ENV |ARG |env |let |const |var |val |final |static |"
                          r"public |private |string )?[\"'`]?[A-Za-z0-9_.$-]{0,60}$",
                          re.IGNORECASE)
-_QUOTED = re.compile(r"(?:[bruf@]{1,2}(?=[\"']))?(\\?[\"'`]{1,3}|\u201c)(.{0,500}?)(?:(?<!\\)\1|\u201d)", re.IGNORECASE)
-_BARE = re.compile(r"[!#-&(-;=?-_a-~]{1,400}")  # visible ASCII without quotes and angle brackets
-_BLOCK = re.compile(r"[|>][+-]?[ \t]{0,8}\n[ \t]{0,40}")
-_SCHEME = re.compile(r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|Bot|GenieKey|SSWS|Negotiate)[ \t]{1,4}", re.IGNORECASE)
-_LABEL_WORDS = re.compile(r"\b(?:your|the|a|an|is|are|must|enter|invalid|required|forgot|reset|please|wrong|new|old|current|confirm|for|"
+_QUOTED = Pattern(r"(?:[bruf@]{1,2}(?=[\"']))?(\\?[\"'`]{1,3}|\u201c)(.{0,500}?)(?:(?<!\\)\1|\u201d)", re.IGNORECASE)
+_BARE = Pattern(r"[!#-&(-;=?-_a-~]{1,400}")  # visible ASCII without quotes and angle brackets
+_BLOCK = Pattern(r"[|>][+-]?[ \t]{0,8}\n[ \t]{0,40}")
+_SCHEME = Pattern(r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|Bot|GenieKey|SSWS|Negotiate)[ \t]{1,4}", re.IGNORECASE)
+_LABEL_WORDS = Pattern(r"\b(?:your|the|a|an|is|are|must|enter|invalid|required|forgot|reset|please|wrong|new|old|current|confirm|for|"
                           r"to|of|and|"
                           r"or|be|not|with|from|in|characters?|least|password|passphrase|token|secret|key)\b", re.IGNORECASE)
 
@@ -176,29 +177,29 @@ def _mixed_name(value):
     return values.is_name(value)
 
 
-_FLAG = re.compile(r"(?<![\w-])--?(?:[a-z]{1,16}[-_]){0,3}(passwords?|passwd|passphrase|pass|pwd|token|secret|api[-_]?key|access[-_]?key|"
+_FLAG = Pattern(r"(?<![\w-])--?(?:[a-z]{1,16}[-_]){0,3}(passwords?|passwd|passphrase|pass|pwd|token|secret|api[-_]?key|access[-_]?key|"
                    r"secret[-_]?key|"
                    r"auth[-_]?key|credentials?)(?:[ \t]{1,4})([\"']?)([^\s\"'`<>|;]{4,400})", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?:(pass(?:word|phrase|code)|m\u1eadt kh\u1ea9u)|api[ _-]?key|secret|token|key)(?: for [\w.@-]{1,40})? (?:is|was|"
+_SENTENCE = Pattern(r"(?:(pass(?:word|phrase|code)|m\u1eadt kh\u1ea9u)|api[ _-]?key|secret|token|key)(?: for [\w.@-]{1,40})? (?:is|was|"
                        r"l\u00e0)(?: now| set to)?[ :]{1,2}"
                        r"([\"'`\u201c]?)([^\s\"'`\u201d<>]{4,200})", re.IGNORECASE)
 _COMMANDS = (
-    re.compile(r"\bmysql(?:dump|admin|import)?\b[^\n|;]{0,120}?[ \t]-p[\"']?([^\s\"'-][^\s\"']{3,100})"),
-    re.compile(r"\bsshpass[ \t]{1,4}-p[ \t]{0,4}[\"']?([^\s\"']{3,100})"),
-    re.compile(r"\b(?:curl|wget|http|https)\b[^\n|;]{0,200}?[ \t](?:-u|--user)[ \t=]{0,4}[\"']?[^\s\"':]{1,64}:([^\s\"']{3,200})"),
-    re.compile(r"\bredis-cli\b[^\n|;]{0,120}?[ \t]-a[ \t]{1,4}[\"']?([^\s\"']{4,200})"),
-    re.compile(r"\bdocker[ \t]{1,4}login\b[^\n|;]{0,120}?[ \t]-p[ \t=]{0,4}[\"']?([^\s\"']{4,400})"),
-    re.compile(r"\b(?:IDENTIFIED[ \t]{1,4}BY|WITH[ \t]{1,4}PASSWORD|ENCRYPTED[ \t]{1,4}PASSWORD|PASSWORD)[ \t]{1,4}'([^'\n]{4,200})'",
+    Pattern(r"\bmysql(?:dump|admin|import)?\b[^\n|;]{0,120}?[ \t]-p[\"']?([^\s\"'-][^\s\"']{3,100})"),
+    Pattern(r"\bsshpass[ \t]{1,4}-p[ \t]{0,4}[\"']?([^\s\"']{3,100})"),
+    Pattern(r"\b(?:curl|wget|http|https)\b[^\n|;]{0,200}?[ \t](?:-u|--user)[ \t=]{0,4}[\"']?[^\s\"':]{1,64}:([^\s\"']{3,200})"),
+    Pattern(r"\bredis-cli\b[^\n|;]{0,120}?[ \t]-a[ \t]{1,4}[\"']?([^\s\"']{4,200})"),
+    Pattern(r"\bdocker[ \t]{1,4}login\b[^\n|;]{0,120}?[ \t]-p[ \t=]{0,4}[\"']?([^\s\"']{4,400})"),
+    Pattern(r"\b(?:IDENTIFIED[ \t]{1,4}BY|WITH[ \t]{1,4}PASSWORD|ENCRYPTED[ \t]{1,4}PASSWORD|PASSWORD)[ \t]{1,4}'([^'\n]{4,200})'",
     re.IGNORECASE),
-    re.compile(r"\blogin[ \t]{1,4}\S{1,100}[ \t]{1,4}password[ \t]{1,4}(\S{4,200})"),
-    re.compile(r"<(?:[a-z]{1,20}:)?[a-z_-]{0,30}(?:password|passwd|secret|token|api[-_]?key)>[ \t]{0,4}([^<>\s]{4,400})[ \t]{0,4}</",
+    Pattern(r"\blogin[ \t]{1,4}\S{1,100}[ \t]{1,4}password[ \t]{1,4}(\S{4,200})"),
+    Pattern(r"<(?:[a-z]{1,20}:)?[a-z_-]{0,30}(?:password|passwd|secret|token|api[-_]?key)>[ \t]{0,4}([^<>\s]{4,400})[ \t]{0,4}</",
     re.IGNORECASE),
-    re.compile(r"\b(?:PuTTY-User-Key-File|Private-Lines|Private-MAC): ?(\S[^\n]{0,400})"),
+    Pattern(r"\b(?:PuTTY-User-Key-File|Private-Lines|Private-MAC): ?(\S[^\n]{0,400})"),
 )
-_BEARER = re.compile(r"\b(?:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,2000})", re.IGNORECASE)
-_BASIC = re.compile(r"\bBasic[ \t]{1,4}([A-Za-z0-9+/]{10,400}={0,2})(?![A-Za-z0-9+/=])")
-_COOKIE = re.compile(r"\b(?:Set-)?Cookie2?:[ \t]{0,4}([^\n]{8,2000})", re.IGNORECASE)
-_COOKIE_VALUE = re.compile(r"[A-Za-z0-9_.-]{1,64}=([^;\s\"]{16,1000})")
+_BEARER = Pattern(r"\b(?:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,2000})", re.IGNORECASE)
+_BASIC = Pattern(r"\bBasic[ \t]{1,4}([A-Za-z0-9+/]{10,400}={0,2})(?![A-Za-z0-9+/=])")
+_COOKIE = Pattern(r"\b(?:Set-)?Cookie2?:[ \t]{0,4}([^\n]{8,2000})", re.IGNORECASE)
+_COOKIE_VALUE = Pattern(r"[A-Za-z0-9_.-]{1,64}=([^;\s\"]{16,1000})")
 
 
 def flags(text):
@@ -254,9 +255,9 @@ def _is_login(encoded):
     return b":" in decoded and all(0x20 <= byte < 0x7F for byte in decoded)
 
 
-_LOGIN = re.compile(r"://([^\s/@:\"'`<>]{0,100}):([^\s@\"'`<>]{1,300}(?:@(?=[^\s/@]{1,100}@)[^\s/@]{1,100})?)@(?=[\w.\[-])")
-_LOGIN_TOKEN = re.compile(r"://([^\s/@:\"'`<>]{16,300})@(?=[\w.\[-])")
-_SIGNATURE = re.compile(r"[?&](?:sig|signature|X-Amz-Signature|X-Goog-Signature|code|key|st|access_token|"
+_LOGIN = Pattern(r"://([^\s/@:\"'`<>]{0,100}):([^\s@\"'`<>]{1,300}(?:@(?=[^\s/@]{1,100}@)[^\s/@]{1,100})?)@(?=[\w.\[-])")
+_LOGIN_TOKEN = Pattern(r"://([^\s/@:\"'`<>]{16,300})@(?=[\w.\[-])")
+_SIGNATURE = Pattern(r"[?&](?:sig|signature|X-Amz-Signature|X-Goog-Signature|code|key|st|access_token|"
                         r"auth)=([A-Za-z0-9%._~+/=-]{16,600})", re.IGNORECASE)
 _EXAMPLE_LOGIN = frozenset("password pass passwd pwd pw secret token user username *** **** xxx redacted key changeme p".split())
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from engram.safety.patterns import Pattern
+
 # Zero-width and filler characters. ZWNJ and ZWJ (200C, 200D) and the variation selectors also have honest uses.
 _ZERO_WIDTH = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0"
 _BIDI = "\u202a-\u202e\u2066-\u2069"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS = "\U000e0000-\U000e007f"
 
-_SUSPECT = re.compile(f"[{_ZERO_WIDTH}{_BIDI}{_SELECTORS}{_TAGS}]")
-_TERMINAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)|[{_TAGS}]+|[{_ZERO_WIDTH}{_BIDI}{_SELECTORS}]")
+_SUSPECT = Pattern(f"[{_ZERO_WIDTH}{_BIDI}{_SELECTORS}{_TAGS}]")
+_TERMINAL = Pattern(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)|[{_TAGS}]+|[{_ZERO_WIDTH}{_BIDI}{_SELECTORS}]")
 
 
 class _Seen(dict):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from engram.safety.patterns import Pattern
+
 _WHAT = (r"instructions?|instruct(?:ed|ions)|prompts?|directives?|guidelines?|orders|guardrails?|programming|training|persona|"
          r"system messages?|safety (?:rules?|polic(?:y|ies)|filters?|measures?)")
 _LOOSE = (
@@ -17,7 +19,7 @@ _LOOSE = (
 _BEFORE = (
     r"(?:previous(?:ly)?|prior|earlier|above|preceding|foregoing|past|former|existing|original|initial|last|old|given|aforementioned)"
 )
-_NOT = re.compile(
+_NOT = Pattern(
     r"(?:\bnever|\bnot|n't|n\u2019t|\bcannot|\bwithout|\bno one should|\bavoid)(?: (?:ever|just|simply|to|silently|blindly|let anyone|let"
     r" a user))?\s*$", re.IGNORECASE
 )
@@ -32,11 +34,11 @@ _PERSONA = (r"assistant|ai|a\.i\.|bot|chatbot|model|llm|agent|hacker|admin(?:ist
             r"translator|system")
 
 
-_ADDRESSED = re.compile(
+_ADDRESSED = Pattern(
     r"\b(?:(?:you|please|now|always|and|then|so|just)|you (?:must|should|will|shall|can|may|have to|need to|are to|now|also|always))$",
     re.IGNORECASE
 )
-_LOOSE_END = re.compile(r"\b(?:" + _LOOSE + r")\Z", re.IGNORECASE)
+_LOOSE_END = Pattern(r"\b(?:" + _LOOSE + r")\Z", re.IGNORECASE)
 
 
 def _unless_negated(match):

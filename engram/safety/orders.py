@@ -10,6 +10,7 @@ import bisect
 import re
 
 from engram.safety import marks, order_rows
+from engram.safety.patterns import Pattern
 
 # Cyrillic, Greek and small-capital letters beside the Latin letter that they look like.
 _PAIRS = (
@@ -23,21 +24,21 @@ _PAIRS = (
     " \u0578n \u057du \u0585o")
 _LOOK_ALIKES = {ord(pair[0]): pair[1] for pair in _PAIRS.split()}
 _DECORATION = str.maketrans("", "", "*_`~\\")
-_QUOTE = re.compile(r"[ \t]{0,40}(?:>[ \t]{0,8}){0,12}")
-_ITEM = re.compile(r"(?:(?:#{1,6}|[-+*\u2022]|\d{1,3}[.)])[ \t]{1,40}|\|[ \t]{0,8}){1,6}")
-_TAGS = re.compile(r"<!--|-->|</?(?:b|i|u|s|em|strong|span|font|mark|small|big|sub|sup|code|kbd|a|p|div|br|wbr|q|del|ins)\b[^<>]{0,200}>",
+_QUOTE = Pattern(r"[ \t]{0,40}(?:>[ \t]{0,8}){0,12}")
+_ITEM = Pattern(r"(?:(?:#{1,6}|[-+*\u2022]|\d{1,3}[.)])[ \t]{1,40}|\|[ \t]{0,8}){1,6}")
+_TAGS = Pattern(r"<!--|-->|</?(?:b|i|u|s|em|strong|span|font|mark|small|big|sub|sup|code|kbd|a|p|div|br|wbr|q|del|ins)\b[^<>]{0,200}>",
 re.IGNORECASE)
-_ENTITY = re.compile(r"&#(?:[xX]([0-9a-fA-F]{1,6})|(\d{1,7}));|&(nbsp|lt|gt|amp|quot|ZeroWidthSpace|shy);")
-_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\u00b7|-][^\W\d_](?![^\W_])){4,120}")
-_SPACED_FIRST = re.compile(r"[ .\u00b7|-][^\W\d_][ .\u00b7|-][^\W\d_][ .\u00b7|-]")
+_ENTITY = Pattern(r"&#(?:[xX]([0-9a-fA-F]{1,6})|(\d{1,7}));|&(nbsp|lt|gt|amp|quot|ZeroWidthSpace|shy);")
+_SPACED = Pattern(r"(?<![^\W_])[^\W\d_](?:[ .\u00b7|-][^\W\d_](?![^\W_])){4,120}")
+_SPACED_FIRST = Pattern(r"[ .\u00b7|-][^\W\d_][ .\u00b7|-][^\W\d_][ .\u00b7|-]")
 _FIGURES = str.maketrans("013457@$!", "oieastasi")
-_FIGURED = re.compile(r"[013457@$!](?:(?<=[A-Za-z].)[013457@$!]{0,2}[A-Za-z]|(?<!\w.)[A-Za-z]{2})")
-_HIDDEN_ORDER = re.compile(
+_FIGURED = Pattern(r"[013457@$!](?:(?<=[A-Za-z].)[013457@$!]{0,2}[A-Za-z]|(?<!\w.)[A-Za-z]{2})")
+_HIDDEN_ORDER = Pattern(
     r"\b(?:ai|llm|assistant|agent|model|chatbot|claude|chatgpt|copilot|codex|gemini|cursor)s?\b.{0,80}?\b(?:must|should|shall|execute|run|"
     r"send|fetch|reveal|ignore|obey|follow|always|never|do not|don't|"
     r"upload|post|curl|download|install|delete|approve|remember|output|include|insert|email)\b|"
     r"^\s{0,8}(?:please )?(?:execute|run|send|exfiltrate|upload|reveal|obey|approve|curl|wget|email)\b.{0,80}", re.IGNORECASE | re.DOTALL)
-_HIDING = re.compile(r"<[a-z]{1,12}\b[^<>]{0,200}(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0|"
+_HIDING = Pattern(r"<[a-z]{1,12}\b[^<>]{0,200}(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0|"
                      r"opacity\s{0,3}:\s{0,3}0(?![.\d])|\bhidden\b)[^<>]{0,200}>"
                      r"(?=\s{0,20}[^<\s])", re.IGNORECASE)
 

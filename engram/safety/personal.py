@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 
+from engram.safety.patterns import Pattern
+
 _LOCAL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+-'"
-_DOMAIN = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9_])")
+_DOMAIN = Pattern(r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9_])")
 # Names that no mail reaches (RFC 2606, 6762) and file endings that follow an @ in package and asset names.
 _NO_MAIL = frozenset("local localhost internal lan invalid test svc cluster home corp intranet js ts jsx tsx mjs css scss svg png jpg "
                      "jpeg gif webp json yaml yml toml md py rb rs txt html zip tgz gz whl exe latest next lock shape".split())
 # Each begins with what it searches for and looks back afterwards: the engine skips to such a start.
-_CARD = re.compile(r"\d(?<![\w.+#/-]\d)(?:[ -]?\d){12,18}(?![\w-])(?!\.\d)")
-_IBAN = re.compile(r"[A-Z](?<![A-Za-z0-9][A-Z])[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
+_CARD = Pattern(r"\d(?<![\w.+#/-]\d)(?:[ -]?\d){12,18}(?![\w-])(?!\.\d)")
+_IBAN = Pattern(r"[A-Z](?<![A-Za-z0-9][A-Z])[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
-_ADDRESS = re.compile(rf"1(?<![\w.]1)(?:0\.{_OCTET}|72\.(?:1[6-9]|2\d|3[01])|92\.168)\.{_OCTET}\.{_OCTET}(?!\.?\d)(?!\w)")
-_VERSION_BEFORE = re.compile(r"(?:versions?|release|build|ver\.?|v)[ :=]{0,3}(?:[\d.]{1,20} (?:to|and|or|through) )?$", re.IGNORECASE)
-_LOCAL_V6 = re.compile(r"f[cd][0-9a-f]{2}:(?:[0-9a-f]{0,4}:){1,6}[0-9a-f]{1,4}(?![\w:])")
+_ADDRESS = Pattern(rf"1(?<![\w.]1)(?:0\.{_OCTET}|72\.(?:1[6-9]|2\d|3[01])|92\.168)\.{_OCTET}\.{_OCTET}(?!\.?\d)(?!\w)")
+_VERSION_BEFORE = Pattern(r"(?:versions?|release|build|ver\.?|v)[ :=]{0,3}(?:[\d.]{1,20} (?:to|and|or|through) )?$", re.IGNORECASE)
+_LOCAL_V6 = Pattern(r"f[cd][0-9a-f]{2}:(?:[0-9a-f]{0,4}:){1,6}[0-9a-f]{1,4}(?![\w:])")
 _BLOCKS = {"10.0.0.0": "/8", "172.16.0.0": "/12", "192.168.0.0": "/16"}
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
+from engram.safety.patterns import Pattern
+
 MASK = "[REDACTED]"
-_MARK = re.compile(r"<[ \t]{0,8}(/?)[ \t]{0,8}private\b[^<>]{0,200}>", re.IGNORECASE)
+_MARK = Pattern(r"<[ \t]{0,8}(/?)[ \t]{0,8}private\b[^<>]{0,200}>", re.IGNORECASE)
 
 
 def without_private(text):

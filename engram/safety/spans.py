@@ -10,17 +10,18 @@ import bisect
 import re
 
 from engram.safety import assigned, issuers, marks, personal, values
+from engram.safety.patterns import Pattern
 
 _DECORATION = str.maketrans("", "", "*`~\\")
-_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9 ]{0,40} )?PRIVATE KEY(?: BLOCK)?-----|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?:"
+_PEM_BEGIN = Pattern(r"-----BEGIN (?:[A-Z0-9 ]{0,40} )?PRIVATE KEY(?: BLOCK)?-----|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?:"
                         r" BLOCK)?-----|"
                         r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----")
-_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|---- END [A-Z0-9 ]{0,60}----")
-_PEM_LINE = re.compile(
+_PEM_END = Pattern(r"-----END [A-Z0-9 ]{0,60}-----|---- END [A-Z0-9 ]{0,60}----")
+_PEM_LINE = Pattern(
     r"(?:\s|\\n|\\r|[>|]){0,40}(?:[A-Za-z0-9+/=]{16,}|(?:Proc-Type|DEK-Info|Comment|Version|Hash): [^\n]{0,200}"
     r"|[A-Za-z0-9+/]{2,15}={1,2}(?!\S)|[A-Za-z+/]{0,14}[0-9][A-Za-z0-9+/]{0,14}(?=[ \t]{0,8}(?:\n|\Z)))"
 )
-_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+_AWS_SECRET = Pattern(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 
 _LITERALS = tuple((literal, row) for row in issuers.ROWS for literal in row[2])
 _MARKED = "~"  # the one decoration mark that stands in literals of the table

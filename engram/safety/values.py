@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from engram.safety.patterns import Pattern
+
 # Words that stand where a password could: settings, kinds, states, algorithms, stand-ins.
 ORDINARY = frozenset("""
 required optional mandatory string str text varchar char bytes int integer number boolean bool object none null nil undefined
@@ -25,16 +27,16 @@ generated random auto automatic inherit inherited ignored omitted readonly sensi
 _STAND_IN = frozenset(
     "your my example placeholder changeme change replace insert dummy redacted todo here sample fake xxx some the goes".split()
 )
-_NAME_PART = re.compile(r"(?:[A-Za-z]{2,}\d{0,4}|[A-Za-z]\d{0,3}|\d{1,4}|[A-Z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}|v\d+(?:[a-z]+\d+)?)\Z")
-_CHAIN = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]{0,60}){1,8}\Z")
-_QUANTITY = re.compile(r"[<>=~+]{0,2}\d{1,6}[.,]?\d{0,4}(?:\+|%|ms|s|sec|m|min|h|hours?|d|days?|w|weeks?|months?|years?|[kmg]i?b?|chars?|"
+_NAME_PART = Pattern(r"(?:[A-Za-z]{2,}\d{0,4}|[A-Za-z]\d{0,3}|\d{1,4}|[A-Z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}|v\d+(?:[a-z]+\d+)?)\Z")
+_CHAIN = Pattern(r"[A-Za-z_$@][A-Za-z0-9_$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]{0,60}){1,8}\Z")
+_QUANTITY = Pattern(r"[<>=~+]{0,2}\d{1,6}[.,]?\d{0,4}(?:\+|%|ms|s|sec|m|min|h|hours?|d|days?|w|weeks?|months?|years?|[kmg]i?b?|chars?|"
                        r"bytes?|bits?|x)?[.,;:]?\Z",
                        re.IGNORECASE)
-_SPLIT = re.compile(r"[-_.:/ ]+")
+_SPLIT = Pattern(r"[-_.:/ ]+")
 _STARTS_CODE = ("-", "$", "<", "{", "[", "%(", "%s", "%{", "/", "./", "../", "~/", "(", "@@", "!Ref", "!Sub", "!Get", "&", "arn:", "\\",
  "env:", "env.", "vault:",
                 "ref:", "ref+", "op://", "sops:", "#{")
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
+_ADDRESS = Pattern(r"[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
 
 
 def is_stand_in(value):
