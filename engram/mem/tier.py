@@ -6,7 +6,9 @@ Holds state and nothing else; what is done with it is in the other modules. Must
 from __future__ import annotations
 
 import os
+import threading
 import time
+from contextlib import contextmanager
 
 from engram.mem import names
 from engram.mem.database import Database
@@ -43,13 +45,33 @@ class Tier:
         }
         self._database = None
         self._patience = patience
-        self.roots = []
+        self._roots = []
+        self._call = threading.local()
         self.session_id = ""
         self.made = {}
         self.choices = {}
         self.tokens = {}
         self.prompts = {}
         self.activity = Activity(self.started)
+
+    @property
+    def roots(self):
+        """The client's root folders: those that came with this thread's call, else those of the process."""
+        given = getattr(self._call, "roots", None)
+        return self._roots if given is None else given
+
+    @roots.setter
+    def roots(self, paths):
+        self._roots = paths
+
+    @contextmanager
+    def with_roots(self, paths):
+        """Use other roots in this thread while in the block; None changes nothing."""
+        self._call.roots = paths
+        try:
+            yield
+        finally:
+            self._call.roots = None
 
     @property
     def database(self):

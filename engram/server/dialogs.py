@@ -16,6 +16,7 @@ AT_ONCE = 0.1
 # More open questions than this and the next one is not asked: nobody reads that many.
 OPEN_LIMIT = 64
 KEY = "approval"  # the name of our question among inputRequests
+ROOTS = "roots"
 
 
 class Dialog:
@@ -123,6 +124,18 @@ def input_required(ask, state, version):
     """Return the modern result that asks the client to call again with an answer."""
     asked = {"method": "elicitation/create", "params": form_request(ask, version)}
     return {"resultType": "input_required", "inputRequests": {KEY: asked}, "requestState": state}
+
+
+def roots_required():
+    """Return the modern result that asks the client to call again with its roots; there is nothing to seal."""
+    return {"resultType": "input_required", "inputRequests": {ROOTS: {"method": "roots/list"}}}
+
+
+def roots_of(params):
+    """Return the roots that came with a modern call: a list of mappings, None when the client said nothing of them."""
+    given = (params.get("inputResponses") or {}).get(ROOTS)
+    found = given.get("roots") if isinstance(given, dict) else given
+    return [root for root in found if isinstance(root, dict)] if isinstance(found, list) else ([] if given is not None else None)
 
 
 ACCEPT, DECLINE, CANCEL, FAILED = "accept", "decline", "cancel", "failed"

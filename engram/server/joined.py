@@ -7,11 +7,11 @@ from engram.server.tool import Surface
 class Joined(Surface):
     """The tools of two surfaces under the name of the first; its resources and prompts, both sides' hooks."""
 
-    def __init__(self, first, second):
+    def __init__(self, first, second, instructions):
         self._sides = (first, second)
         self._owner = {tool.name: side for side in self._sides for tool in side.tools}
         self.name, self.version, self.title = first.name, first.version, first.title
-        self.instructions = "\n\n".join(side.instructions for side in self._sides if side.instructions)
+        self.instructions = instructions
         self.tools = (*first.tools, *second.tools)
         self.resources, self.prompts = first.resources, first.prompts
         self.wants_roots = first.wants_roots or second.wants_roots
@@ -27,6 +27,9 @@ class Joined(Surface):
     def rooted(self, roots):
         for side in self._sides:
             side.rooted(roots)
+
+    def needs_roots(self, tool, arguments):
+        return self._owner[tool.name].needs_roots(tool, arguments)
 
     def refused(self, tool, arguments, problem):
         return self._owner[tool.name].refused(tool, arguments, problem)

@@ -193,8 +193,15 @@ class Loop:
             self._error(request, INVALID_PARAMS, f"Unknown tool: {name[:200]}")
         elif request.era == "modern" and request.params.get("requestState") is not None:
             self._retry(request)
+        elif self._lacks_roots(request, tool, arguments):
+            self._result(request, dialogs.roots_required())
         else:
             self._finish(request, self._run(tool, arguments, self._context(request)))
+
+    def _lacks_roots(self, request, tool, arguments):
+        """Tell whether a modern client has roots that this call needs and did not bring."""
+        return (request.era == "modern" and isinstance(request.capabilities.get("roots"), dict)
+                and dialogs.roots_of(request.params) is None and self._surface.needs_roots(tool, arguments))
 
     def _run(self, tool, arguments, context):
         """Run a tool on checked arguments: a Result, or an Ask."""
@@ -295,7 +302,8 @@ class Loop:
     # -- what goes out
 
     def _context(self, request):
-        return Context(request.client, request.era, request.version, lambda: request.cancelled)
+        roots = (dialogs.roots_of(request.params) or []) if request.era == "modern" else None
+        return Context(request.client, request.era, request.version, lambda: request.cancelled, roots)
 
     def _answer_tool(self, request, result):
         result = answers.bounded(result)

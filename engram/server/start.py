@@ -52,7 +52,7 @@ def _surface(options):
         from engram.server.engram_tools import EngramSurface
 
         return EngramSurface(always_load=options.always_load)
-    from engram.server.mem_tools import MemSurface
+    from engram.server.mem_tools import BOTH, MemSurface
 
     mem = MemSurface(tools=options.tools, project=options.project, note=stdio.note)
     if options.surface == "mem":
@@ -60,7 +60,7 @@ def _surface(options):
     from engram.server.engram_tools import EngramSurface
     from engram.server.joined import Joined
 
-    return Joined(EngramSurface(always_load=options.always_load), mem)
+    return Joined(EngramSurface(always_load=options.always_load), mem, BOTH)
 
 
 def _here():

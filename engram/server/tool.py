@@ -45,16 +45,18 @@ class Context:
     """What a tool may know of its call: who asks, and whether somebody still waits.
 
     `client` is the clientInfo mapping ({} when the client gave none), `era` is legacy or modern,
-    `version` the protocol version, `cancelled()` says that the client no longer wants the answer.
+    `version` the protocol version, `cancelled()` says that the client no longer wants the answer. `roots` are the
+    client's roots where they came with the call (2026-07-28), else None: `Surface.rooted` has heard them.
     """
 
-    __slots__ = ("cancelled", "client", "era", "version")
+    __slots__ = ("cancelled", "client", "era", "roots", "version")
 
-    def __init__(self, client=None, era="legacy", version="", cancelled=lambda: False):
+    def __init__(self, client=None, era="legacy", version="", cancelled=lambda: False, roots=None):
         self.client = client or {}
         self.era = era
         self.version = version
         self.cancelled = cancelled
+        self.roots = roots
 
 
 class Ask:
@@ -106,6 +108,10 @@ class Surface:
 
     def rooted(self, roots):
         """Hear the client's roots: a list of {"uri", "name"?} mappings, [] when it has none."""
+
+    def needs_roots(self, tool, arguments):
+        """Tell whether a call can't do without the client's roots; a client of 2026-07-28 is asked for them each time."""
+        return False
 
     def refused(self, tool, arguments, problem):
         """Return the Result for arguments that don't fit the schema; `problem` names the field."""

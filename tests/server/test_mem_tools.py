@@ -1,4 +1,5 @@
 """The session surface as a client meets it: the table, arguments as hosts send them, envelopes, errors, roots."""
+
 from __future__ import annotations
 
 import json
@@ -7,16 +8,38 @@ import pytest
 
 from engram.mem.tier import Tier
 from engram.server.mem_table import ROWS
-from engram.server.mem_tools import MemSurface
+from engram.server.mem_tools import BOTH, MemSurface
 from tests.server.stub import Desk, call, modern, request
 
-AGENT = {"mem_save", "mem_search", "mem_context", "mem_session_summary", "mem_session_start", "mem_session_end", "mem_get_observation",
-         "mem_suggest_topic_key", "mem_capture_passive", "mem_save_prompt", "mem_update", "mem_current_project", "mem_list_projects", "mem_judge",
-         "mem_compare", "mem_doctor", "mem_review", "mem_pin", "mem_unpin"}
+AGENT = {
+    "mem_save",
+    "mem_search",
+    "mem_context",
+    "mem_session_summary",
+    "mem_session_start",
+    "mem_session_end",
+    "mem_get_observation",
+    "mem_suggest_topic_key",
+    "mem_capture_passive",
+    "mem_save_prompt",
+    "mem_update",
+    "mem_current_project",
+    "mem_list_projects",
+    "mem_judge",
+    "mem_compare",
+    "mem_doctor",
+    "mem_review",
+    "mem_pin",
+    "mem_unpin",
+}
 ADMIN = {"mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects"}
 # mem-tools.md 1.3: parameters, those required, hints (readOnly, destructive, idempotent), whether loaded at once
 CONTRACT = {
-    "mem_save": ("title* content observation type session_id scope topic_key project project_choice_reason recovery_token capture_prompt", "---", True),
+    "mem_save": (
+        "title* content observation type session_id scope topic_key project project_choice_reason recovery_token capture_prompt",
+        "---",
+        True,
+    ),
     "mem_search": ("query* type project all_projects scope match_mode response_format limit", "R-I", True),
     "mem_context": ("project scope max_bytes compact", "R-I", True),
     "mem_get_observation": ("id* project", "R-I", True),
@@ -55,7 +78,9 @@ def serve(tmp_path, notes):
     desks = []
 
     def make(tools="all", project="alpha", folder=None, capabilities=None, **options):
-        tier = Tier(folder=str(folder or tmp_path), env={"HOME": str(tmp_path), "ENGRAM_DATA_DIR": str(tmp_path / "data")}, override=project)
+        tier = Tier(
+            folder=str(folder or tmp_path), env={"HOME": str(tmp_path), "ENGRAM_DATA_DIR": str(tmp_path / "data")}, override=project
+        )
         desks.append(Desk(MemSurface(tools=tools, note=notes.append, tier=tier), **options))
         desks[-1].start(capabilities=capabilities)
         return desks[-1]
@@ -130,11 +155,22 @@ def test_schemas_are_plain_for_the_strictest_hosts(serve):
             assert part["description"]
 
 
-@pytest.mark.parametrize(("given", "names", "said"), [
-    (None, AGENT, ""), ("agent", AGENT, ""), ("admin", ADMIN, ""), ("all", AGENT | ADMIN, ""), ("agent,admin", AGENT | ADMIN, ""),
-    ("mem_save, mem_stats", {"mem_save", "mem_stats"}, ""), ("admin,mem_save", ADMIN | {"mem_save"}, ""), (",,", AGENT, ""), ("", AGENT, ""),
-    ("typo", AGENT, "typo"), ("mem_save,typo,other", {"mem_save"}, "typo, other"),
-])
+@pytest.mark.parametrize(
+    ("given", "names", "said"),
+    [
+        (None, AGENT, ""),
+        ("agent", AGENT, ""),
+        ("admin", ADMIN, ""),
+        ("all", AGENT | ADMIN, ""),
+        ("agent,admin", AGENT | ADMIN, ""),
+        ("mem_save, mem_stats", {"mem_save", "mem_stats"}, ""),
+        ("admin,mem_save", ADMIN | {"mem_save"}, ""),
+        (",,", AGENT, ""),
+        ("", AGENT, ""),
+        ("typo", AGENT, "typo"),
+        ("mem_save,typo,other", {"mem_save"}, "typo, other"),
+    ],
+)
 def test_profiles_and_names_choose_the_tools_and_none_means_the_default(serve, notes, given, names, said):
     desk = serve(tools=given)
     assert {tool["name"] for tool in desk.say(request(1, "tools/list"))[0]["result"]["tools"]} == names
@@ -143,9 +179,12 @@ def test_profiles_and_names_choose_the_tools_and_none_means_the_default(serve, n
 
 
 def test_the_server_says_who_it_is_in_512_characters(serve):
-    result = serve().say(request(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "x", "version": "1"}))[0]["result"]
+    result = serve().say(request(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "x", "version": "1"}))[
+        0
+    ]["result"]
     assert result["serverInfo"]["name"] == "engram"
     assert 100 < len(result["instructions"]) <= 512
+    assert 100 < len(BOTH) <= 512
 
 
 def test_the_handshake_and_the_list_touch_no_database(serve, tmp_path):
@@ -187,16 +226,35 @@ def test_numbers_as_digit_strings_aliases_and_nulls_are_taken(serve):
 
 
 @pytest.mark.case("DB-06")
-@pytest.mark.parametrize(("tool", "arguments", "missing", "arrived"), [
-    ("mem_save", {}, "title", "none"), ("mem_save", {"title": "t"}, "content", "title"), ("mem_save", {"content": "x", "kind": 1}, "title", "content, kind"),
-    ("mem_save", {"title": "t", "content": "  \n"}, "content", "content, title"), ("mem_save", {"title": "", "content": "c"}, "title", "content, title"),
-    ("mem_get_observation", {"number": 3}, "id", "number"), ("mem_update", {"id": 1, "title": "x"}, "expected_project", "id, title"),
-    ("mem_delete", {"id": 1}, "expected_project", "id"), ("mem_judge", {"relation": "related"}, "judgment_id", "relation"),
-    ("mem_review", {}, "action", "none"), ("mem_merge_projects", {"to": "x"}, "from", "to"), ("mem_session_summary", {"text": "x"}, "content", "text"),
-    ("mem_save_prompt", {"prompt": "x"}, "content", "prompt"), ("mem_capture_passive", {}, "content", "none"), ("mem_session_start", {}, "id", "none"),
-    ("mem_session_end", {"summary": "x"}, "id", "summary"), ("mem_timeline", {}, "observation_id", "none"), ("mem_pin", {}, "id", "none"),
-    ("mem_compare", {"memory_id_a": 1, "memory_id_b": 2, "relation": "related", "confidence": 1}, "reasoning", "confidence, memory_id_a, memory_id_b, relation"),
-])
+@pytest.mark.parametrize(
+    ("tool", "arguments", "missing", "arrived"),
+    [
+        ("mem_save", {}, "title", "none"),
+        ("mem_save", {"title": "t"}, "content", "title"),
+        ("mem_save", {"content": "x", "kind": 1}, "title", "content, kind"),
+        ("mem_save", {"title": "t", "content": "  \n"}, "content", "content, title"),
+        ("mem_save", {"title": "", "content": "c"}, "title", "content, title"),
+        ("mem_get_observation", {"number": 3}, "id", "number"),
+        ("mem_update", {"id": 1, "title": "x"}, "expected_project", "id, title"),
+        ("mem_delete", {"id": 1}, "expected_project", "id"),
+        ("mem_judge", {"relation": "related"}, "judgment_id", "relation"),
+        ("mem_review", {}, "action", "none"),
+        ("mem_merge_projects", {"to": "x"}, "from", "to"),
+        ("mem_session_summary", {"text": "x"}, "content", "text"),
+        ("mem_save_prompt", {"prompt": "x"}, "content", "prompt"),
+        ("mem_capture_passive", {}, "content", "none"),
+        ("mem_session_start", {}, "id", "none"),
+        ("mem_session_end", {"summary": "x"}, "id", "summary"),
+        ("mem_timeline", {}, "observation_id", "none"),
+        ("mem_pin", {}, "id", "none"),
+        (
+            "mem_compare",
+            {"memory_id_a": 1, "memory_id_b": 2, "relation": "related", "confidence": 1},
+            "reasoning",
+            "confidence, memory_id_a, memory_id_b, relation",
+        ),
+    ],
+)
 def test_a_missing_argument_is_named_with_those_that_arrived(serve, tool, arguments, missing, arrived):
     error = bad(serve(), tool, **arguments)
     assert error["error_code"] == "missing_argument"
@@ -204,11 +262,21 @@ def test_a_missing_argument_is_named_with_those_that_arrived(serve, tool, argume
     assert f"arrived: {arrived}" in error["message"]
 
 
-@pytest.mark.parametrize(("tool", "arguments"), [
-    ("mem_get_observation", {"id": "one"}), ("mem_get_observation", {"id": 1.5}), ("mem_get_observation", {"id": True}), ("mem_get_observation", {"id": [1]}),
-    ("mem_save", {"title": "t", "content": ["c"]}), ("mem_save", {"title": {"a": 1}, "content": "c"}), ("mem_search", {"query": "x", "all_projects": "yes"}),
-    ("mem_search", {"query": "x", "limit": {}}), ("mem_update", {"id": 1, "expected_project": 5.5, "title": []}), ("mem_save", {"title": "t", "content": "\ud800"}),
-])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("mem_get_observation", {"id": "one"}),
+        ("mem_get_observation", {"id": 1.5}),
+        ("mem_get_observation", {"id": True}),
+        ("mem_get_observation", {"id": [1]}),
+        ("mem_save", {"title": "t", "content": ["c"]}),
+        ("mem_save", {"title": {"a": 1}, "content": "c"}),
+        ("mem_search", {"query": "x", "all_projects": "yes"}),
+        ("mem_search", {"query": "x", "limit": {}}),
+        ("mem_update", {"id": 1, "expected_project": 5.5, "title": []}),
+        ("mem_save", {"title": "t", "content": "\ud800"}),
+    ],
+)
 def test_an_argument_of_the_wrong_kind_is_an_error_and_changes_nothing(serve, tool, arguments, tmp_path):
     assert bad(serve(), tool, **arguments)["error_code"] in ("invalid_argument", "not_found")
     assert not (tmp_path / "data").exists()
@@ -239,7 +307,9 @@ def test_every_tool_answers_with_its_envelope(serve):
     assert {"cwd", "available_projects"} <= set(good(desk, "mem_current_project"))
     assert good(desk, "mem_list_projects")["projects"][0]["name"] == "alpha"
     assert good(desk, "mem_judge", judgment_id=other["judgment_id"], relation="supersedes")["relation"]["relation"] == "supersedes"
-    assert good(desk, "mem_compare", memory_id_a=1, memory_id_b=3, relation="related", confidence=1, reasoning="x")["sync_id"].startswith("rel-")
+    assert good(desk, "mem_compare", memory_id_a=1, memory_id_b=3, relation="related", confidence=1, reasoning="x")["sync_id"].startswith(
+        "rel-"
+    )
     assert good(desk, "mem_review", action="list")["observations"] == []
     assert good(desk, "mem_pin", id=1)["pinned"] is True and good(desk, "mem_unpin", id=1)["pinned"] is False
     assert good(desk, "mem_doctor")["status"] == "ok"
@@ -249,29 +319,55 @@ def test_every_tool_answers_with_its_envelope(serve):
 
 CHOICE = "user_selected_after_ambiguous_project"
 CODES = [
-    ("invalid_project", "mem_search", {"query": "x", "project": "../x"}), ("unknown_project", "mem_search", {"query": "x", "project": "nowhere"}),
-    ("unknown_project", "mem_context", {"project": "nowhere"}), ("unknown_project", "mem_save", {"title": "t", "content": "c", "project": "nowhere"}),
-    ("unknown_project", "mem_stats", {"project": "nowhere"}), ("unknown_project", "mem_doctor", {"project": "nowhere"}),
-    ("unknown_project", "mem_get_observation", {"id": 1, "project": "nowhere"}), ("unknown_project", "mem_timeline", {"observation_id": 1, "project": "nowhere"}),
-    ("unknown_project", "mem_save_prompt", {"content": "c", "project": "nowhere"}), ("unknown_project", "mem_merge_projects", {"from": "al_pha", "to": "al-pha"}),
-    ("unknown_session", "mem_save", {"title": "t", "content": "c", "session_id": "never"}), ("unknown_session", "mem_capture_passive", {"content": "c", "session_id": "never"}),
-    ("unknown_session", "mem_session_summary", {"content": "c", "session_id": "never"}), ("session_already_ended", "mem_session_start", {"id": "ended"}),
+    ("invalid_project", "mem_search", {"query": "x", "project": "../x"}),
+    ("unknown_project", "mem_search", {"query": "x", "project": "nowhere"}),
+    ("unknown_project", "mem_context", {"project": "nowhere"}),
+    ("unknown_project", "mem_save", {"title": "t", "content": "c", "project": "nowhere"}),
+    ("unknown_project", "mem_stats", {"project": "nowhere"}),
+    ("unknown_project", "mem_doctor", {"project": "nowhere"}),
+    ("unknown_project", "mem_get_observation", {"id": 1, "project": "nowhere"}),
+    ("unknown_project", "mem_timeline", {"observation_id": 1, "project": "nowhere"}),
+    ("unknown_project", "mem_save_prompt", {"content": "c", "project": "nowhere"}),
+    ("unknown_project", "mem_merge_projects", {"from": "al_pha", "to": "al-pha"}),
+    ("unknown_session", "mem_save", {"title": "t", "content": "c", "session_id": "never"}),
+    ("unknown_session", "mem_capture_passive", {"content": "c", "session_id": "never"}),
+    ("unknown_session", "mem_session_summary", {"content": "c", "session_id": "never"}),
+    ("session_already_ended", "mem_session_start", {"id": "ended"}),
     ("session_project_mismatch", "mem_save", {"title": "t", "content": "c", "session_id": "beta", "project": "alpha"}),
     ("session_project_ownership_ambiguous", "mem_save", {"title": "t", "content": "c", "session_id": "free"}),
-    ("project_mismatch", "mem_update", {"id": 1, "expected_project": "beta", "title": "x"}), ("project_mismatch", "mem_delete", {"id": 1, "expected_project": "beta"}),
-    ("project_mismatch", "mem_timeline", {"observation_id": 1, "project": "beta"}), ("project_required", "mem_update", {"id": 3, "expected_project": "alpha", "title": "x"}),
+    ("project_mismatch", "mem_update", {"id": 1, "expected_project": "beta", "title": "x"}),
+    ("project_mismatch", "mem_delete", {"id": 1, "expected_project": "beta"}),
+    ("project_mismatch", "mem_timeline", {"observation_id": 1, "project": "beta"}),
+    ("project_required", "mem_update", {"id": 3, "expected_project": "alpha", "title": "x"}),
     ("project_mismatch", "mem_compare", {"memory_id_a": 1, "memory_id_b": 2, "relation": "related", "confidence": 1, "reasoning": "x"}),
     ("project_name_collision", "mem_save", {"title": "t", "content": "c", "project": "foo--bar"}),
     ("missing_recovery_token", "mem_save", {"title": "t", "content": "c", "project": "alpha", "project_choice_reason": CHOICE}),
-    ("invalid_recovery_token", "mem_save_prompt", {"content": "c", "project": "alpha", "project_choice_reason": CHOICE, "recovery_token": "made-up"}),
-    ("invalid_argument", "mem_session_summary", {"content": "c", "project": "alpha", "project_choice_reason": "because", "recovery_token": "x"}),
-    ("project_transition_conflict", "mem_merge_projects", {"from": "beta", "to": "alpha"}), ("invalid_argument", "mem_judge", {"judgment_id": "x", "relation": "hates"}),
-    ("not_found", "mem_judge", {"judgment_id": "rel-none", "relation": "related"}), ("not_found", "mem_get_observation", {"id": 99}), ("not_found", "mem_pin", {"id": 99}),
-    ("not_found", "mem_unpin", {"id": 99}), ("not_found", "mem_review", {"action": "mark_reviewed", "id": 99}), ("invalid_argument", "mem_review", {"action": "x"}),
-    ("invalid_argument", "mem_search", {"query": "x", "match_mode": "most"}), ("invalid_argument", "mem_search", {"query": "x", "response_format": "full"}),
-    ("invalid_argument", "mem_doctor", {"check": "nonsense"}), ("invalid_argument", "mem_session_start", {"id": "x", "directory": "relative"}),
-    ("limit_exceeded", "mem_save", {"title": "t", "content": "x" * 50_001}), ("limit_exceeded", "mem_save", {"title": "t", "content": "c", "topic_key": "k" * 121}),
-    ("missing_argument", "mem_suggest_topic_key", {}), ("limit_exceeded", "mem_session_end", {"id": "x", "summary": "x" * 50_001}),
+    (
+        "invalid_recovery_token",
+        "mem_save_prompt",
+        {"content": "c", "project": "alpha", "project_choice_reason": CHOICE, "recovery_token": "made-up"},
+    ),
+    (
+        "invalid_argument",
+        "mem_session_summary",
+        {"content": "c", "project": "alpha", "project_choice_reason": "because", "recovery_token": "x"},
+    ),
+    ("project_transition_conflict", "mem_merge_projects", {"from": "beta", "to": "alpha"}),
+    ("invalid_argument", "mem_judge", {"judgment_id": "x", "relation": "hates"}),
+    ("not_found", "mem_judge", {"judgment_id": "rel-none", "relation": "related"}),
+    ("not_found", "mem_get_observation", {"id": 99}),
+    ("not_found", "mem_pin", {"id": 99}),
+    ("not_found", "mem_unpin", {"id": 99}),
+    ("not_found", "mem_review", {"action": "mark_reviewed", "id": 99}),
+    ("invalid_argument", "mem_review", {"action": "x"}),
+    ("invalid_argument", "mem_search", {"query": "x", "match_mode": "most"}),
+    ("invalid_argument", "mem_search", {"query": "x", "response_format": "full"}),
+    ("invalid_argument", "mem_doctor", {"check": "nonsense"}),
+    ("invalid_argument", "mem_session_start", {"id": "x", "directory": "relative"}),
+    ("limit_exceeded", "mem_save", {"title": "t", "content": "x" * 50_001}),
+    ("limit_exceeded", "mem_save", {"title": "t", "content": "c", "topic_key": "k" * 121}),
+    ("missing_argument", "mem_suggest_topic_key", {}),
+    ("limit_exceeded", "mem_session_end", {"id": "x", "summary": "x" * 50_001}),
 ]
 
 
@@ -306,7 +402,10 @@ def test_the_codes_of_folders_are_reached_too(serve, tmp_path):
     assert bad(desk, "mem_save", title="t2", content="c")["error_code"] == "invalid_project_config"
     (tmp_path / "gone").mkdir()
     (tmp_path / "gone" / ".git").write_text("gitdir: /nowhere")
-    assert bad(serve(project="", folder=tmp_path / "gone"), "mem_save", title="t", content="c")["error_code"] == "repository_binding_unavailable"
+    assert (
+        bad(serve(project="", folder=tmp_path / "gone"), "mem_save", title="t", content="c")["error_code"]
+        == "repository_binding_unavailable"
+    )
     assert bad(serve(project="", folder="/"), "mem_save", title="t", content="c")["error_code"] == "project_required"
 
 
@@ -320,7 +419,13 @@ def test_the_project_comes_from_the_clients_roots(serve, tmp_path, uri):
     quoted = str(folder).replace(" ", "%20").replace("é", "%C3%A9")
     desk = serve(project="", capabilities={"roots": {"listChanged": True}})
     (question,) = [message for message in desk.out if message.get("method") == "roots/list"]
-    desk.say({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": uri.format(quoted), "name": "work"}, {"uri": "https://example.com"}]}})
+    desk.say(
+        {
+            "jsonrpc": "2.0",
+            "id": question["id"],
+            "result": {"roots": [{"uri": uri.format(quoted), "name": "work"}, {"uri": "https://example.com"}]},
+        }
+    )
     found = good(desk, "mem_current_project")
     assert (found["project"], found["project_source"]) == ("my work é", "client_roots")
 
@@ -337,6 +442,34 @@ def test_roots_that_are_none_leave_the_folder(serve, tmp_path):
     (question,) = [message for message in desk.out if message.get("method") == "roots/list"]
     desk.say({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32601, "message": "no"}})
     assert good(desk, "mem_current_project")["project"] == "r"
+
+
+def test_a_modern_client_brings_its_roots_with_each_call_and_nothing_is_remembered(serve, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    desk = serve(project="")
+    for name in ("one", "two"):
+        first = desk.say(modern(1, "tools/call", {"roots": {}}, name="mem_current_project", arguments={}))[0]["result"]
+        assert first == {**first, "resultType": "input_required", "inputRequests": {"roots": {"method": "roots/list"}}}
+        brought = {"roots": {"roots": [{"uri": f"file://{tmp_path / name}"}]}}
+        again = modern(2, "tools/call", {"roots": {}}, name="mem_current_project", arguments={}, inputResponses=brought)
+        assert desk.say(again)[0]["result"]["structuredContent"]["project"] == name
+    without = desk.say(modern(3, "tools/call", name="mem_current_project", arguments={}))[0]["result"]
+    assert without["structuredContent"]["project_source"] == "ambiguous"
+    for odd in ({"roots": None}, {"roots": {}}, {"roots": {"roots": [5, {}, {"uri": 7}]}}):
+        message = modern(4, "tools/call", {"roots": {}}, name="mem_current_project", arguments={}, inputResponses=odd)
+        reply = desk.say(message)[0]["result"]
+        assert reply["resultType"] == "input_required" or reply["structuredContent"]["project_source"] == "ambiguous"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("mem_search", {"query": "x", "project": "p"}), ("mem_judge", {"judgment_id": "x", "relation": "y"})]
+)
+def test_a_modern_client_is_not_asked_for_roots_that_would_not_matter(serve, tool, arguments):
+    desk = serve(project="")
+    assert desk.say(modern(1, "tools/call", {"roots": {}}, name=tool, arguments=arguments))[0]["result"]["resultType"] == "complete"
+    desk = serve(project="given")
+    assert desk.say(modern(1, "tools/call", {"roots": {}}, name="mem_context", arguments={}))[0]["result"]["resultType"] == "complete"
 
 
 # -- eras
