@@ -12,8 +12,9 @@ from collections import namedtuple
 from engram import __version__
 from engram.cli import doctor_server, doctor_unasked
 from engram.cli import link as linking
+from engram.editors import source, toml
 from engram.errors import EngramError, diagnostic
-from engram.hosts import source, table, toml
+from engram.hosts import table
 from engram.link import apply, hooks, launcher, registration
 
 PINNED = re.compile(re.escape(launcher.PACKAGE) + r"@(.+)")

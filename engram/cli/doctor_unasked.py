@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import fnmatch
 
+from engram.editors import json, source
 from engram.errors import EngramError, diagnostic
-from engram.hosts import json, source, table
+from engram.hosts import table
 from engram.link import apply, registration
 
 # What a host's list of tools to run unasked may call engram_commit; an entry of such a list may be a pattern.

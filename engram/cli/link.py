@@ -7,8 +7,9 @@ from __future__ import annotations
 import os
 import subprocess  # one host is asked for its version
 
+from engram.editors import source
 from engram.errors import EngramError, Result, StorageError, UsageError
-from engram.hosts import source, table
+from engram.hosts import table
 from engram.link import apply, launcher, plan, registration, site
 from engram.store import trust
 

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from engram.cli import link as linking
+from engram.editors import source
 from engram.errors import EngramError, Result, diagnostic
-from engram.hosts import source, table
+from engram.hosts import table
 from engram.link import apply, plan
 
 

@@ -1,1 +1,1 @@
-"""What is known of each host, and editors for the formats of their files. Must not know files: text in, text out."""
+"""What is known of each host: a table with a row per host. Must not know files; the editors are a room of their own."""

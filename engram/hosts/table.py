@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import namedtuple
 
-from engram.hosts import json
+from engram.editors import json
 
 Host = namedtuple("Host", """name aliases title programs folder shape dialect workspace_mcp user_mcp
     workspace_text user_text workspace_skill user_skill workspace_command user_command no_workspace""")

@@ -2,14 +2,14 @@
 
 A plan is a list of edits. Several edits of one file are done one after the other on the same text and share its
 `marks`, a mapping that JSON can hold and that is kept per file until everything of ours is gone from it
-(`hosts/json.py` says what the JSON editor keeps there).
+(`editors/json.py` says what the JSON editor keeps there).
 """
 from __future__ import annotations
 
+from engram.editors import json
+from engram.editors.source import Foreign, newline_of
 from engram.errors import EngramError
 from engram.files import sha256
-from engram.hosts import json
-from engram.hosts.source import Foreign, newline_of
 
 STAMP = "engram link "
 
@@ -50,7 +50,7 @@ class Edit:
 
 
 def config(path, part, dialect, add, drop, *, ignored=()):
-    """Make an edit of a JSON file from `add(text, marks)` and `drop(text, marks)` over `hosts/json.py`.
+    """Make an edit of a JSON file from `add(text, marks)` and `drop(text, marks)` over `editors/json.py`.
 
     `add` gets "" where there is no file. `ignored` are top-level keys that a host adds by itself.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 
-from engram.hosts import json
+from engram.editors import json
 from engram.link import opencode_plugin
 from engram.link.edits import config, whole
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 
-from engram.hosts import markdown
-from engram.hosts.source import Unreadable
+from engram.editors import markdown
+from engram.editors.source import Unreadable
 from engram.link.edits import Edit, whole
 
 DESCRIPTION = "Recall and propose project memory with Engram: rules, decisions, workflows and know-how that a human approved."

@@ -9,9 +9,9 @@ import copy
 import os
 import shlex
 
+from engram.editors import markdown, source
+from engram.editors.source import Foreign
 from engram.errors import EngramError
-from engram.hosts import markdown, source
-from engram.hosts.source import Foreign
 from engram.link import bundle, hooks, instructions, launcher, registration
 
 

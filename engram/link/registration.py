@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 
-from engram.hosts import json, toml
-from engram.hosts.source import Foreign
+from engram.editors import json, toml
+from engram.editors.source import Foreign
 from engram.link import launcher
 from engram.link.edits import Edit, config
 

@@ -11,9 +11,9 @@ import time
 import pytest
 
 from engram import safety, text
+from engram.editors import json as host_json
+from engram.editors import toml as host_toml
 from engram.errors import EngramError
-from engram.hosts import json as host_json
-from engram.hosts import toml as host_toml
 from engram.mem import passive, privacy, topics
 from engram.propose import candidates
 from engram.store import hashes, ignore, journal, memory, settings

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from engram.link import hooks
-from tests.hosts.configs import only_inserted, read_jsonc
+from tests.editors.configs import only_inserted, read_jsonc
 from tests.link.machine import Machine, case
 
 JSON_PLACES = (("claude", (), ".mcp.json"), ("cursor", (), ".cursor/mcp.json"), ("gemini", (), ".gemini/settings.json"),

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from engram.hosts import json as editor
+from engram.editors import json as editor
 from engram.hosts import table
 from engram.link import hooks, site
 from tests.trials import count, dice

@@ -7,9 +7,10 @@ import tomllib
 
 import pytest
 
+from engram.editors import json as json_editor
+from engram.editors import toml
 from engram.errors import UsageError
-from engram.hosts import json as json_editor
-from engram.hosts import table, toml
+from engram.hosts import table
 from engram.link import launcher, registration
 from engram.link.site import Site
 

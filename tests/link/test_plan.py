@@ -8,7 +8,7 @@ import pytest
 from engram.hosts import table
 from engram.link import hooks, plan
 from engram.link.site import Site
-from tests.hosts.configs import JsonMaker, markdown_text, toml_text
+from tests.editors.configs import JsonMaker, markdown_text, toml_text
 from tests.trials import count, dice
 
 HOSTS = [row for row in table.HOSTS if row.shape != "bundle"]

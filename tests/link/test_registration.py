@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
+from engram.editors.source import Foreign
 from engram.hosts import table
-from engram.hosts.source import Foreign
 from engram.link import registration
 
 DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "hosts")

@@ -14,7 +14,7 @@ import re
 import tomllib
 from collections import namedtuple
 
-from engram.hosts.source import BOM, Unreadable, newline_of, unreadable
+from engram.editors.source import BOM, Unreadable, newline_of, unreadable
 
 # kind: table, array or pair; path: from the root; the statement is text[start:end] with its line end;
 # value: (start, end) of a pair's value; members: what an inline table holds

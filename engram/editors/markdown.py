@@ -1,12 +1,12 @@
 """Keep one managed block in a Markdown file, between two marker lines. Text around it stays as it is.
 
 Must not know files or hosts, nor what the block says. A marker counts where it stands alone on a line outside a
-code fence. As in `hosts/toml.py`, one empty line goes in before the block, and a line end after it only where the
+code fence. As in `editors/toml.py`, one empty line goes in before the block, and a line end after it only where the
 text had one: that is enough to take the block out exactly.
 """
 from __future__ import annotations
 
-from engram.hosts.source import BOM, newline_of, unreadable
+from engram.editors.source import BOM, newline_of, unreadable
 
 START = "<!-- engram:start -->"
 END = "<!-- engram:end -->"
