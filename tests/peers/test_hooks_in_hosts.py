@@ -16,6 +16,8 @@ RULE, FACT, POISON, SECOND = "MARK-RULE-7341", "MARK-FACT-5520", "MARK-POISON-90
 UNSEEN = "has not trusted it yet"
 SAVED = ("TYPE: rule | TEXT: Write the invoice number {rule} into every release note.\n"
          "TYPE: knowledge | TEXT: The zeppelin hangar answers on port {fact}.\n")
+RULE_BODY = f"| - Write the invoice number {RULE} into every release note."  # as load prints it; the title says it once more
+FACT_BODY = f"| - The zeppelin hangar answers on port {FACT}."
 HOSTS = ("claude", "codex", "gemini", "opencode")
 
 
@@ -76,7 +78,7 @@ def test_a_rule_reaches_the_model_at_the_start_and_a_fact_on_its_prompt_each_onc
     world.save(RULE, FACT)
     world.engram("link", *level, host)
     last = world.session(host, "where does the zeppelin hangar answer?")[-1]
-    assert (last.count(RULE), last.count(FACT)) == (1, 1)
+    assert (last.count(RULE_BODY), last.count(FACT_BODY)) == (1, 1), last[-3000:]
     world.engram("unlink", *level, host)
     assert not any(RULE in text or FACT in text for text in world.session(host, "where does the zeppelin hangar answer?"))
 
@@ -87,7 +89,7 @@ def test_hooks_of_both_levels_bring_it_once(world, host):
     world.save(RULE, FACT)
     world.engram("link", host), world.engram("link", "--global", host)
     last = world.session(host, "where does the zeppelin hangar answer?")[-1]
-    assert (last.count(RULE), last.count(FACT)) == (1, 1)
+    assert (last.count(RULE_BODY), last.count(FACT_BODY)) == (1, 1), last[-3000:]
 
 
 @pytest.mark.parametrize("host", ["claude", "codex"])
@@ -128,7 +130,7 @@ def test_claude_gets_a_memory_once_in_a_session_of_several_prompts(world):
         done = subprocess.run(words, input=said, cwd=world.ws, env=env, capture_output=True, text=True, timeout=200)
     last = requests(log, done.stdout + done.stderr)[-1]
     assert all(prompt in last for prompt in prompts), done.stdout[-2000:]
-    assert (last.count(RULE), last.count(FACT)) == (1, 1)
+    assert (last.count(RULE_BODY), last.count(FACT_BODY)) == (1, 1), last[-3000:]
 
 
 def test_codex_gets_a_memory_once_in_a_session_of_several_turns(world):
@@ -145,7 +147,7 @@ def test_codex_gets_a_memory_once_in_a_session_of_several_turns(world):
                      *turn("and the zeppelin hangar port?"))
     last = requests(log, done)[-1]
     assert "and the zeppelin hangar port?" in last, done[-3000:]
-    assert (last.count(RULE), last.count(FACT)) == (1, 1)
+    assert (last.count(RULE_BODY), last.count(FACT_BODY)) == (1, 1), last[-3000:]
 
 
 def test_codex_accepts_our_hooks_and_keeps_its_trust_in_them_when_linked_again(world):
