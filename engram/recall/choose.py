@@ -13,7 +13,7 @@ from engram.recall import rank
 from engram.store import index, index_rows
 from engram.store.index_rows import APPROVED, EDITED, STATES, UNKNOWN
 
-FLOOR = 0.30  # a match under this part of the best one is noise beside it
+FLOOR = 0.12  # a match under this part of the best one is noise beside it
 POOL_OF_ALL = 5000
 START_SCORES = (1.0, 0.9, 0.4)  # of a session start: tagged memories, rules, the rest
 
@@ -128,12 +128,10 @@ def for_task(sources: Sources, query: str, limit: int, *, everything=False, why=
     picker = _Picker(sources, len(found) if everything else limit)
     matching = 0
     for score, at, row, hit in found:
-        if score < floor and not everything:
-            picker.leave(at, row, "matches little beside the best")
-            continue
-        reason = sources.hidden(at, row)
-        if reason:
-            picker.leave(at, row, reason)
+        low = score < floor and not everything
+        reason = sources.hidden(at, row) if why or not low else ""
+        if reason or low:
+            picker.leave(at, row, reason or "matches little beside the best")
         elif picker.full:
             matching += 1  # its row alone was looked at: a count, nothing that is shown
             picker.leave(at, row, "beyond the limit")

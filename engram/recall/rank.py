@@ -18,7 +18,7 @@ from collections import namedtuple
 from math import log
 from struct import pack
 
-from engram.recall.slots import Slot, of_query
+from engram.recall.slots import Slot, of_query, rarity
 from engram.store.index_tables import decoded_length, length_code, spelled
 from engram.text.words import is_common, is_unspaced, terms
 
@@ -191,7 +191,7 @@ def _rarity(counts, seen, number: int) -> dict:
     found: dict = {}
     for thing in seen:
         found[thing] = found.get(thing, 0) + 1
-    return {thing: (1 + log(counts[thing]) if counts else 1.0) * log(1 + (number - df + 0.5) / (df + 0.5)) for thing, df in found.items()}
+    return {thing: (1 + log(counts[thing]) if counts else 1.0) * rarity(df, number) for thing, df in found.items()}
 
 
 def _unseen(slots, ids, packed: bytes, norm: float) -> float:

@@ -67,20 +67,27 @@ def unwrapped(text: str) -> str:
     """Return a text without what a load or a search puts around memories, so that it can be proposed again (case RK-05)."""
     if not _looks_printed(text):
         return text
-    kept, inside = [], False
+    kept, block = [], []
     for line in text.splitlines():
         if line == BAR.rstrip() or line.startswith(BAR):
-            kept.append(line[len(BAR):])
-            inside = True
-        elif re.match(r"- \[[^\]\s]+\] \((?:rule|skill|knowledge), (?:workspace|global)[^)]*\) ", line):
-            kept.append(line.split(") ", 1)[1])
-        elif not re.match(r"\[[^\]\s]+\] \(|Engram (?:loaded|found): ", line):
+            block.append(line[len(BAR):])
+            continue
+        kept += _bare(block)
+        block = []
+        if re.match(r"- \[[^\]\s]+\] \((?:rule|skill|knowledge), (?:workspace|global)[^)]*\) ", line):
+            kept.append(re.sub(r"\A\d+\.\d+ ", "", line.split(") ", 1)[1]))
+        elif not re.match(r"\[[^\]\s]+\] \(|Engram (?:loaded|found): |(?:workspace|global):[a-z]+/\S+\.md\b", line):
             kept.append(line)
-    text = "\n".join(kept).strip("\n")
-    if inside:
-        text = re.sub(r"\Aid: \S+; type: [^\n]*\n+", "", text)
-        text = re.sub(r"\A# [^\n]*\n+", "", text)
-    return text
+    return "\n".join([*kept, *_bare(block)]).strip("\n")
+
+
+def _bare(block: list[str]) -> list[str]:
+    """Return the lines of one printed memory without its header and title."""
+    text = "\n".join(block)
+    text = re.sub(r"\A---\n.*?\n---\n+", "", text, flags=re.DOTALL)
+    text = re.sub(r"\Aid: \S+; type: [^\n]*\n+", "", text)
+    text = re.sub(r"\A# [^\n]*\n+", "", text)
+    return text.split("\n") if block else []
 
 
 def _looks_printed(text: str) -> bool:

@@ -13,6 +13,7 @@ from engram.text.typing_errors import slips, tolerance
 from engram.text.words import is_common, stemmed
 
 MOST_SLOTS = 64
+BACKGROUND = 20  # documents of the world around a store, which have none of its words
 MOST_UNKNOWN = 12  # words of a query that are looked up as typing errors
 SLIP = 0.8  # what one typing error leaves of a word's weight
 NEAR = 40  # words of the vocabulary that are compared letter by letter
@@ -51,13 +52,20 @@ def of_query(segments, sequence, number: int, related=None) -> list[Slot]:
     if related:
         _relate(segments, slots, related)
     for slot in slots:
-        df = min(slot.df, number)
-        slot.idf = log(1 + (number - df + 0.5) / (df + 0.5))
+        slot.idf = rarity(min(slot.df, number), number)
     if len(slots) > MOST_SLOTS:
         heaviest = sorted((slot for slot in slots if slot.members), key=lambda slot: (slot.common, -slot.weight * slot.idf, slot.word))
         kept = {slot.word for slot in heaviest[:MOST_SLOTS]}
         slots = [slot for slot in slots if slot.word in kept]
     return slots
+
+
+def rarity(df: int, number: int) -> float:
+    """Return the weight of a thing that `df` of `number` documents have.
+
+    Without the background a store of a few memories would take each of its words for a common one.
+    """
+    return log(1 + (number + BACKGROUND - df + 0.5) / (df + 0.5))
 
 
 def _stand_in(segments, slot: Slot) -> None:

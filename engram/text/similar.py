@@ -4,6 +4,8 @@ Symmetric and deterministic; knows no corpus, so a word weighs by what it is, no
 """
 from __future__ import annotations
 
+from math import fsum
+
 from engram.text.words import is_common, terms
 
 _COMMON_WEIGHT = 0.15
@@ -48,7 +50,7 @@ def _gram_weights(found: list[str]) -> dict[str, float]:
 
 def _dice(a: dict[str, float], b: dict[str, float]) -> float:
     """Weighted Dice coefficient of two sets."""
-    total = sum(a.values()) + sum(b.values())
+    total = fsum(a.values()) + fsum(b.values())
     if not total:
         return 0.0
-    return 2 * sum(w for k, w in a.items() if k in b) / total
+    return 2 * fsum(weight for key, weight in a.items() if key in b) / total  # fsum: the same in either order

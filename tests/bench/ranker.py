@@ -11,8 +11,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
-from engram.recall import rank, words  # noqa: E402  the path comes first
-from engram.store import index_tables, places  # noqa: E402
+from engram.recall import rank, words
+from engram.store import index_tables, places
 
 
 class Ranker:
