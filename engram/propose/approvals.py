@@ -8,7 +8,6 @@ know what a proposal means.
 """
 from __future__ import annotations
 
-import hmac
 import json
 import os
 import time
@@ -119,7 +118,7 @@ class Key:
         return self._seal("token", b"")[:4]
 
     def _seal(self, purpose, data):
-        return hmac.digest(self.key(), f"engram {purpose}\0{self.identity}\0".encode("utf-8", "surrogateescape") + data, "sha256")
+        return _hmac(self.key(), f"engram {purpose}\0{self.identity}\0".encode("utf-8", "surrogateescape") + data)
 
     def spend(self, token_sha256, until):
         """Note in the user's folder that a token is done, so that an old pending file put back does not revive it.
@@ -136,7 +135,19 @@ class Key:
 
     def spent(self, token_sha256):
         """Whether `spend` was told of the token."""
-        return any(hmac.compare_digest(sha, token_sha256) for sha, _ in _rows(os.path.join(self.folder, SPENT_FILE)))
+        return any(_same(sha, token_sha256) for sha, _ in _rows(os.path.join(self.folder, SPENT_FILE)))
+
+
+def _hmac(key, data):
+    import hmac  # here, since it loads OpenSSL: 5 ms of a server's start, which only an approval needs
+
+    return hmac.digest(key, data, "sha256")
+
+
+def _same(one, other):
+    import hmac  # see above
+
+    return hmac.compare_digest(one, other)
 
 
 def new_token(key, expires):
@@ -161,15 +172,18 @@ def seal(entry, key):
 def read(store):
     """Return (entries, raw bytes) of the pending file; ([], raw) when it is absent or can't be read as one."""
     raw = files.read_regular(store.path(FILE), limit=LARGEST)
-    if raw is None:
-        return [], None
+    return (whole(raw) or [] if raw is not None else []), raw
+
+
+def whole(raw):
+    """Return the entries in the bytes of a pending file; None when they are not one."""
     try:
         found = json.loads(raw)
         entries = found["entries"]
-        whole = found["version"] == _VERSION and isinstance(entries, list) and all(_shaped(entry) for entry in entries)
+        right = found["version"] == _VERSION and isinstance(entries, list) and all(_shaped(entry) for entry in entries)
     except (ValueError, KeyError, TypeError, RecursionError):
-        whole = False
-    return (entries if whole else []), raw
+        return None
+    return entries if right else None
 
 
 def dump(entries, now):
@@ -188,7 +202,7 @@ def find(entries, token, key, now):
     """Return the waiting entry of a token. Raises one of the five token errors, or PendingChanged."""
     wanted, found = token_hash(token), None
     for entry in entries:  # every entry is compared, each in constant time
-        if hmac.compare_digest(entry["token_sha256"], wanted):
+        if _same(entry["token_sha256"], wanted):
             found = entry
     if found is None:
         raise _why_not(token, key, now)
@@ -205,7 +219,7 @@ def by_name(entries, name, key, now):
 
 def check(entry, key, now):
     """Return the entry if it is whole, waiting and in time."""
-    if not hmac.compare_digest(str(entry.get("mac", "")), key.mac(entry)):
+    if not _same(str(entry.get("mac", "")), key.mac(entry)):
         raise PendingChanged("the pending proposal was changed after it was shown, or belongs to another workspace; nothing was written.",
                              hint="Propose again.")
     if entry["expires"] <= now:
@@ -224,7 +238,7 @@ def _why_not(token, key, now):
     except ValueError:
         raw = b""
     if len(raw) == 41:
-        if not hmac.compare_digest(raw[:4], key.tag()):
+        if not _same(raw[:4], key.tag()):
             return TokenForeign("this approval token is for another workspace or another user; nothing was written.",
                                 hint="Commit it where it was proposed.")
         if int.from_bytes(raw[4:9], "big") <= now:

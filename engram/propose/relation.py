@@ -15,6 +15,7 @@ SAME, EXTENDS, CONTRADICTS, CLOSE, OTHER = "same", "extends", "contradicts", "cl
 ALIKE = 0.72
 SUBJECT_ALIKE = 0.5
 WORTH_ALIGNING = 0.25
+SHORTENED = 40  # characters from which on a text that ends in … may be a card
 
 # kind: one of the five above; score 0.0 to 1.0; why: a sentence with the words that made it
 Relation = namedtuple("Relation", "kind score why")
@@ -28,6 +29,8 @@ def relate(new, old):
     """Return the Relation of a new Statement to an old one."""
     if new.plain == old.plain:
         return Relation(SAME, 1.0, "the same words")
+    if new.plain.endswith("…") and len(new.plain) > SHORTENED and old.plain.startswith(new.plain[:-1].rstrip()):
+        return Relation(SAME, 1.0, "the beginning of it, cut as a card shows it")
     if not new.keys or not old.keys:
         return NONE
     shared = new.content & old.content

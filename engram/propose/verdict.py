@@ -6,7 +6,7 @@ know stores, files or who approves. `relation` compares single statements; here 
 from __future__ import annotations
 
 from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, SAME, relate
-from engram.propose.statement import Statement, statements
+from engram.propose.statement import Statement, plain, statements
 from engram.safety.patterns import Pattern
 
 ADD, UPDATE, SUPERSEDE, NOOP = "ADD", "UPDATE", "SUPERSEDE", "NOOP"
@@ -56,12 +56,19 @@ def judge(text, type, memories, *, declared=None, resolved=()):
             return Verdict(NOOP, target, why=[f"{target.id} says all of it already"], declared=True)
         return Verdict(word, target, why=[f"the candidate names {target.id}"], declared=True)
     resolved = {id.lower() for id in resolved}
-    found = []
+    found, known = [], {}
     for memory in sorted(memories, key=lambda m: (m.id.lower(), m.rel)):
-        kind, score, why = compare(mine, _theirs(memory), same_type=memory.type == type)
+        theirs, beside = _theirs(memory), _beside(memory)
+        kind, score, why = compare(mine, theirs, same_type=memory.type == type, said=beside)
+        there = beside | {old.plain for old in theirs}
+        known[memory.id] = {at for at, new in enumerate(mine) if new.plain in there}, memory
         if kind and (memory.id.lower() not in resolved or kind == SAME):
             found.append((_RANK[kind], -score, memory.id, kind, score, why, memory))
     found.sort(key=lambda row: row[:3])
+    if len(mine) > 1 and not (found and found[0][3] == SAME) and len(set().union(*(said for said, _ in known.values()))) == len(mine):
+        # several memories say it between them: what a load printed, proposed back
+        most = max(known.values(), key=lambda row: (len(row[0]), row[1].type == type, row[1].id))[1]
+        return Verdict(NOOP, most, why=["each of its statements is stored already, in several memories"])
     reasons = [f"{row[6].id}: {row[5]}" for row in found if row[5]]
     if found:
         kind, memory = found[0][3], found[0][6]
@@ -84,14 +91,25 @@ def _theirs(memory):
     return [Statement(part) for part in statements(memory.content)]
 
 
-def compare(mine, theirs, *, same_type=True):
+def _beside(memory):
+    """Return what a memory says outside its content (title, origin, notes, wordings), to know it when it comes back."""
+    texts = [memory.title, *(text for name, text in memory.sections.items() if name != "Content")]
+    return frozenset(plain(part) for text in texts for part in statements(text))
+
+
+def compare(mine, theirs, *, same_type=True, said=frozenset()):
     """Return (kind or None, score, why) of a candidate's statements to a memory's.
+
+    `said` are plain texts that the memory has beside its content: they are nothing new with the rest, and no
+    reason alone.
 
     A verdict needs the memory as a whole: SAME when every statement is there already; EXTENDS when what
     is there comes back with more; CONTRADICTS when the memory has nothing else to lose. Less is CLOSE.
     """
     if not mine or not theirs:
         return None, 0.0, ""
+    if said:
+        mine = [new for new in mine if new.plain not in said or any(new.plain == old.plain for old in theirs)] or mine
     best = [max(((relation, at) for at, relation in enumerate(relate(new, old) for old in theirs)), key=_strength) for new in mine]
     kinds = [relation.kind for relation, _ in best]
     strongest, at = max(best, key=_strength)
