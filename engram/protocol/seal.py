@@ -8,8 +8,6 @@ be read by the client and is never a secret.
 """
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 from binascii import a2b_base64, b2a_base64
 
@@ -18,16 +16,17 @@ _VERSION = "v1"
 
 def digest(value):
     """Return a hex digest of a JSON value that does not depend on the order of keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+    return _hmac(b"engram:digest", json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hex()
 
 
 class Seal:
     """Seals and opens mappings for one purpose under one key."""
 
-    __slots__ = ("_key",)
+    __slots__ = ("_key", "_purpose")
 
     def __init__(self, key, purpose):
-        self._key = hmac.digest(key, b"engram:" + purpose.encode("utf-8"), "sha256")
+        self._key = key
+        self._purpose = b"engram:" + purpose.encode("utf-8")
 
     def close(self, payload):
         """Return the sealed text of a mapping: `v1.<payload>.<mac>` in base64url."""
@@ -39,13 +38,25 @@ class Seal:
         body, dot, mac = text.rpartition(".")
         if not dot or not text.isascii():
             return None
-        if not hmac.compare_digest(mac, _encode(self._mac(body))):
+        if not _same(mac, _encode(self._mac(body))):
             return None
         version, _, payload = body.partition(".")
         return json.loads(_decode(payload)) if version == _VERSION else None
 
     def _mac(self, body):
-        return hmac.digest(self._key, body.encode("ascii"), "sha256")
+        return _hmac(_hmac(self._key, self._purpose), body.encode("ascii"))
+
+
+def _hmac(key, data):
+    import hmac  # here, since it loads OpenSSL: 5 ms of every start, and only a question to a human needs it
+
+    return hmac.digest(key, data, "sha256")
+
+
+def _same(one, other):
+    import hmac  # see above
+
+    return hmac.compare_digest(one, other)
 
 
 def _encode(data):

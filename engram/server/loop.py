@@ -7,7 +7,6 @@ waits while it is held, no thread waits for a human, and the last broad `except`
 from __future__ import annotations
 
 import threading
-import traceback
 
 from engram.errors import EngramError, Result, failure
 from engram.protocol import connection as protocol
@@ -146,8 +145,13 @@ class Loop:
         except EngramError as error:
             self._error(request, INTERNAL_ERROR, str(error), {"code": error.code})
         except Exception:  # noqa: BLE001 - the server's door (architecture.md, Errors)
-            self._note(traceback.format_exc())
+            self._report()
             self._error(request, INTERNAL_ERROR, "Internal error: a fault of the server, not of the call; see its stderr")
+
+    def _report(self):
+        import traceback  # 1 ms of every start, and only a fault of ours needs it
+
+        self._note(traceback.format_exc())
 
     def _list_tools(self, request):
         self._result(request, {"tools": answers.tool_rows(self._surface, request.version)})
@@ -223,7 +227,7 @@ class Loop:
         except EngramError:
             raise
         except Exception:  # noqa: BLE001 - the server's door (architecture.md, Errors)
-            self._note(traceback.format_exc())
+            self._report()
             message = "internal error: a fault of Engram, not of the call; its stderr says more"
             return Result({}, message, error=("ENG_INTERNAL", message))
 

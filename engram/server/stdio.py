@@ -7,6 +7,7 @@ quiet and with exit code 0: end of input, SIGINT, SIGTERM, a client that no long
 """
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import select
@@ -75,6 +76,8 @@ def serve(surface, *, workspace, elicit=True):
 
     `workspace` is the path that sealed states are bound to; `elicit` False keeps approvals in the chat.
     """
+    gc.freeze()
+    gc.enable()
     wire = Wire()
     inbox = queue.SimpleQueue()
     stopped = _on_signals(inbox)
