@@ -72,8 +72,10 @@ def world(tmp_path, built, shared, peer_command):
 @pytest.mark.parametrize("level", [["--global"], []], ids=["user", "workspace"])
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_rule_reaches_the_model_at_the_start_and_a_fact_on_its_prompt_each_once(world, host, level):
-    if host == "codex" and not level:
-        pytest.skip("Codex runs a project's hooks only once the project is trusted")
+    if host == "codex" and not level:  # Codex reads a project's files only once its user trusts the project
+        os.makedirs(os.path.join(world.home, ".codex"))
+        with open(os.path.join(world.home, ".codex", "config.toml"), "w", encoding="utf-8") as file:
+            file.write(f'[projects."{world.ws}"]\ntrust_level = "trusted"\n')
     world.engram("inject")
     world.save(RULE, FACT)
     world.engram("link", *level, host)
@@ -137,11 +139,11 @@ def test_codex_gets_a_memory_once_in_a_session_of_several_turns(world):
     world.engram("inject")
     world.save(RULE, FACT)
     world.engram("link", "--global", "codex")
+    trust_codex_hooks(world)
     log = str(world.root / "model.log")
     with FakeModel(world, log) as url:
-        options = ["--dangerously-bypass-hook-trust"]
         provider = f'model_providers.fake={{name="fake",base_url="{url}/v1",wire_api="responses"}}'
-        options += ["-c", 'model="gpt-5"', "-c", 'model_provider="fake"', "-c", provider]
+        options = ["-c", 'model="gpt-5"', "-c", 'model_provider="fake"', "-c", provider]
         turn = lambda text: ["turn/start", json.dumps({"threadId": "$T", "input": [{"type": "text", "text": text}]}), "sleep", "6"]
         done = codex(world, options, "thread/start", json.dumps({"cwd": world.ws}), *turn("where is the zeppelin hangar?"),
                      *turn("and the zeppelin hangar port?"))
@@ -156,9 +158,7 @@ def test_codex_accepts_our_hooks_and_keeps_its_trust_in_them_when_linked_again(w
     assert [(row["eventName"], row["command"], row["timeoutSec"]) for row in hooks["hooks"]] == [
         ("sessionStart", "engram hook codex", 10), ("userPromptSubmit", "engram hook codex", 10)]
     assert (hooks["warnings"], hooks["errors"]) == ([], [])
-    with open(os.path.join(world.home, ".codex", "config.toml"), "a", encoding="utf-8") as file:
-        for row in hooks["hooks"]:  # what its /hooks dialog writes
-            file.write(f"\n[hooks.state.{json.dumps(row['key'])}]\ntrusted_hash = \"{row['currentHash']}\"\n")
+    trust_codex_hooks(world)
     assert {row["trustStatus"] for row in listed(world)["hooks"]} == {"trusted"}
     world.engram("link", "--global", "codex"), world.engram("upgrade")
     assert {row["trustStatus"] for row in listed(world)["hooks"]} == {"trusted"}
@@ -194,6 +194,13 @@ def codex(world, options, *calls):
     words = [sys.executable, os.path.join(world.shared, "host-checks", "codex_app.py"), world.ws, *calls]
     env = world.env | {"CODEX_BIN": world.command("codex"), "CODEX_ARGS": shlex.join(options), "MAXC": "100000", "NOTE": "0"}
     return subprocess.run(words, cwd=world.ws, env=env, capture_output=True, text=True, timeout=200).stdout
+
+
+def trust_codex_hooks(world):
+    """Write what a person's yes in Codex's /hooks dialog writes."""
+    with open(os.path.join(world.home, ".codex", "config.toml"), "a", encoding="utf-8") as file:
+        for row in listed(world)["hooks"]:
+            file.write(f"\n[hooks.state.{json.dumps(row['key'])}]\ntrusted_hash = \"{row['currentHash']}\"\n")
 
 
 def listed(world):
