@@ -157,16 +157,22 @@ def ensure_private(path):
 
 
 def sweep(folder, *, now=None):
-    """Remove temporary files that a crash left in `folder` more than an hour ago; never raises."""
+    """Remove temporary files that a crash of ours left in `folder` more than an hour ago; never raises."""
     limit = (time.time() if now is None else now) - STALE_SECONDS
     try:
         with os.scandir(folder) as rows:
-            stale = [row.path for row in rows if row.name.startswith(".") and row.name.endswith(SUFFIX)
+            stale = [row.path for row in rows if _is_temporary(row.name)
                      and row.is_file(follow_symlinks=False) and row.stat(follow_symlinks=False).st_mtime < limit]
     except OSError:
         return
     for path in stale:
         _drop(path)
+
+
+def _is_temporary(name):
+    # the folder may be anybody's: only names exactly as `_write_beside` makes them
+    stem = name.removesuffix(SUFFIX)
+    return stem != name and len(stem) > 18 and stem[0] == stem[-17] == "." and not stem[-16:].strip("0123456789abcdef")
 
 
 class lock:

@@ -357,6 +357,15 @@ def test_install_needs_the_single_file(machine):
     assert "single file" in machine.run("install", code=2)
 
 
+def test_only_temporary_files_of_our_own_are_swept(machine):
+    names = {".settings.tmp": True, ".x.0123456789abcdef.tmp": False, ".y.0123456789ABCDEF.tmp": True, "z.0123456789abcdef.tmp": True,
+             ".0123456789abcdef.tmp": True}
+    for name in names:
+        os.utime(machine.write(name, "x"), (1, 1))
+    machine.run("link", "claude")
+    assert {name: machine.read(name) is not None for name in names} == names
+
+
 def test_a_host_that_writes_at_the_same_moment_loses_nothing(machine, monkeypatch):
     machine.write(".mcp.json", '{"a": 1}')
     write, writes = apply._write, []
