@@ -77,9 +77,7 @@ def _save(context, tier, args):
 
 
 def _delete(context, tier, args):
-    # a person who names the number means the observation, whose project is what an agent has to know
-    row = reading.get_observation(tier, id=args.id).structured["observation"]
-    return writing.delete(tier, id=args.id, expected_project=args.project or row.get("project", ""), hard_delete=args.hard)
+    return writing.delete(tier, id=args.id, expected_project=args.project or None, hard_delete=args.hard)
 
 
 def _projects(context, tier, args):

@@ -142,9 +142,16 @@ def update(
 
 
 def delete(tier, *, id, expected_project, hard_delete=False, given_up=lambda: False):
-    """Delete an observation: marked as deleted, or gone for good with `hard_delete` (mem_delete)."""
+    """Delete an observation: marked as deleted, or gone for good with `hard_delete` (mem_delete).
+
+    `expected_project` None is for a person at a terminal, who means the observation of that number.
+    """
     with tier.database.writing(given_up) as connection:
-        row, found = _owned(tier, connection, id, expected_project, deleted=hard_delete)
+        if expected_project is None:
+            row = observations.get(connection, id, deleted=hard_delete)
+            found = projects.stored(row)
+        else:
+            row, found = _owned(tier, connection, id, expected_project, deleted=hard_delete)
         observations.delete(connection, tier.clock(), id, hard=hard_delete)
     return answers.answer(
         found, f"{'Deleted for good' if hard_delete else 'Deleted'}: {answers.heading(row)}.", id=id, hard_delete=hard_delete
