@@ -52,21 +52,16 @@ def block_of(text):
 def _find(text):
     """Return (start, end) of the block with its markers, or None."""
     starts, ends = [], []
-    at, fence = 0, None
-    for line in text.removeprefix(BOM).split("\n"):
-        bare = line.strip()
-        mark = bare[:3]
-        if fence is None and mark in ("```", "~~~"):
-            fence = bare[:len(bare) - len(bare.lstrip(mark[0]))]
-        elif fence is not None and bare.startswith(fence) and not bare.strip(fence[0]):
-            fence = None
-        elif fence is None and bare == START:
+    lines = text.split("\n")
+    fenced = _fenced(lines)
+    at = 0
+    for number, line in enumerate(lines):
+        bare = line.strip().removeprefix(BOM) if number == 0 else line.strip()
+        if bare == START and number not in fenced:
             starts.append(at + line.index(START))
-        elif fence is None and bare == END:
+        elif bare == END and number not in fenced:
             ends.append(at + line.index(END) + len(END))
         at += len(line) + 1
-    if text.startswith(BOM):
-        starts, ends = [one + 1 for one in starts], [one + 1 for one in ends]
     if not starts and not ends:
         return None
     if len(starts) == len(ends) == 1 and starts[0] < ends[0]:
@@ -84,3 +79,27 @@ def _empty_line_before(text, start):
     end = _line_end_before(text, start)
     before = text[:start - len(end)]
     return end if end and (not before or before.endswith(("\n", BOM))) else ""
+
+
+def _fenced(lines):
+    """Return the numbers of the lines in code fences that are closed; what follows one that never is counts as text."""
+    fences = []  # (number, sign, length, whether it may close)
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        if bare[:3] in ("```", "~~~"):
+            length = len(bare) - len(bare.lstrip(bare[0]))
+            fences.append((number, bare[0], length, length == len(bare)))
+    longest, most = [], {}
+    for _, sign, length, closes in reversed(fences):
+        longest.append(most.get(sign, 0))  # the longest fence after this one that may close it
+        if closes:
+            most[sign] = max(length, most.get(sign, 0))
+    longest.reverse()
+    within, opening = set(), None
+    for (number, sign, length, closes), after in zip(fences, longest):
+        if opening and closes and sign == opening[1] and length >= opening[2]:
+            within.update(range(opening[0], number + 1))
+            opening = None
+        elif opening is None and after >= length:
+            opening = (number, sign, length)
+    return within

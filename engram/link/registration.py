@@ -80,7 +80,7 @@ def edit(host, path, words, *, force=False, flags=None, args_key=True, approval=
             return text
         value = doc.value(holder)
         if not is_ours(value):
-            raise _foreign(value)
+            raise _foreign(value, hint=None)
         return json.drop(text, holder, host.dialect, marks)
 
     return config(path, "mcp", host.dialect, add, drop, ignored=("$schema",))
@@ -158,14 +158,13 @@ def _toml_edit(path, words, force, approval):
         if value is None:
             return text
         if not is_ours(value):
-            raise _foreign(value)
+            raise _foreign(value, hint=None)
         return toml.drop_table(text, place, remarks=(REMARK,))
 
     return Edit(path, "mcp", add, drop, lambda text: not text.strip("\ufeff \t\r\n"))
 
 
-def _foreign(value):
+def _foreign(value, *, hint="Rename it, or use --force to replace it."):
     words = words_of(value)
     what = "`" + " ".join(words) + "`" if words else "something else"
-    return Foreign(f"the entry `{NAME}` there runs {what}, which is not Engram; it stays as it is.",
-                   hint="Rename it, or use --force to replace it.")
+    return Foreign(f"the entry `{NAME}` there runs {what}, which is not Engram; it stays as it is.", hint=hint)

@@ -47,6 +47,17 @@ def test_markers_in_a_code_fence_are_an_example():
     assert markdown.drop_block(markdown.put_block(text, LINES)) == text
 
 
+@pytest.mark.parametrize("text", ["```\nnever closed", "~~~~\n```\n~~~\n", "```a\n```b\n"])
+def test_a_fence_that_is_never_closed_hides_no_block(text):
+    after = markdown.put_block(text, LINES)
+    assert markdown.put_block(after, LINES) == after and markdown.drop_block(after) == text
+
+
+def test_many_fences_take_no_time():
+    text = "```a\n" * 100_000 + "~~~\n" * 100_000
+    assert markdown.drop_block(markdown.put_block(text, LINES)) == text
+
+
 def test_line_ends_are_those_of_the_file():
     after = markdown.put_block("a\r\nb\r\n", LINES)
     assert after.count("\r\n") == after.count("\n")
