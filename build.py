@@ -309,13 +309,13 @@ def tarball(rows):
     return gzip.compress(raw.getvalue(), mtime=EPOCH)
 
 
-def npm_package(folder):
-    """Write the npm package: its commands are the single file itself; `engram-shim` is for Windows."""
+def npm_package(folder, file):
+    """Write the npm package around the single file: that is its commands itself; `engram-shim` is for Windows."""
     import json  # only here
     described = {"name": NPM_NAME, "version": version(), "description": project()["project"]["description"],
                  "license": "Apache-2.0", "bin": {"engram": "engram", "engram-mcp": "engram", "engram-shim": "shim.js"},
                  "files": ["engram", "shim.js"]}
-    rows = [("package.json", json.dumps(described, indent=2).encode() + b"\n", 0o644), ("engram", read(build()), 0o755),
+    rows = [("package.json", json.dumps(described, indent=2).encode() + b"\n", 0o644), ("engram", read(file), 0o755),
             ("shim.js", NPM_SHIM.encode(), 0o755), ("README.md", read(os.path.join(ROOT, "README.md")), 0o644),
             ("LICENSE", read(os.path.join(ROOT, "LICENSE")), 0o644)]
     out = os.path.join(folder, f"engram-{version()}.tgz")
@@ -382,7 +382,7 @@ def run_torture(args):
 
 def run_npm(args):
     """build, then make the npm package in dist/"""
-    say(os.path.relpath(npm_package(DIST)))
+    say(os.path.relpath(npm_package(DIST, build())))
 
 
 def run_wheel(args):

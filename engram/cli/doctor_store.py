@@ -1,9 +1,9 @@
 """What `doctor` finds in this machine's Engram and in the stores. Must not know hosts.
 
 Ids: python.version, python.sqlite, path.engram, path.version, user.folder, user.private, store.missing,
-store.global-missing, store.ignore, store.unfinished, store.leftover, hash.mismatch, hash.ok, index.state,
-approval.pending, approval.changed, trust.workspace, trust.changed, and those of diagnostics that other rooms
-make: hashes.*, memory.* and config.*.
+store.global-missing, store.ignore, store.unfinished, store.leftover, store.not-a-file, hash.mismatch, hash.ok, index.state,
+memory.flagged, approval.pending, approval.changed, approval.unreadable, trust.workspace, trust.changed, and those of
+diagnostics that other rooms make: hashes.*, memory.* and config.*.
 """
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ import sys
 from engram import __version__, files, propose
 from engram.cli import trust as looks
 from engram.errors import EngramError, diagnostic
-from engram.store import integrity, places, trust, vault
+from engram.propose import approvals
+from engram.store import index_rows, integrity, places, trust, vault
 
+# Names that Engram reads or writes in a store, where a clone could bring a link or a folder.
+OWN_FILES = ("memory.hashes.json", "engram.config.json", ".gitignore", "pending-approvals.json", "journal.json", "index.sqlite",
+             "index.lock", "uses.sqlite", "store.lock")
 SECONDS = 10  # for a program on PATH to say its version
 
 
@@ -85,7 +89,13 @@ def _user_folder(place):
 def _store(store):
     count, problems, notes = integrity.check(store)
     yield from notes
-    yield from integrity.faults(store)
+    faults = []
+    for found in store.memories(faults):
+        why = index_rows.scanned(found)  # not from the index: doctor writes nothing
+        if why:
+            yield diagnostic("memory.flagged", "warning", f"left out of what agents get: {why}", file=found.key,
+                             remediation="Mend the memory (engram edit), or archive it.")
+    yield from faults
     for rel, problem in problems:
         yield diagnostic("hash.mismatch", "error", problem, file=f"{store.scope}:{rel}",
                          remediation="Look at the change, then engram rehash it or restore the file.")
@@ -95,8 +105,13 @@ def _store(store):
     if store.read_journal():
         yield diagnostic("store.unfinished", "info", "a commit was interrupted; reads see it as done, the next write finishes it.",
                          file=store.root)
+    odd = [name for name in OWN_FILES if os.path.lexists(os.path.join(store.root, name)) and not _is_file(store, name)]
+    for name in odd:
+        yield diagnostic("store.not-a-file", "error", "a link that leads out of the store, or no file at all; it is not used.",
+                         file=os.path.join(store.root, name), remediation="Find out who put it there, and delete it.")
     ignored = os.path.join(store.root, ".gitignore")
-    lines = (files.read(ignored) or b"").decode("utf-8", "replace").splitlines()
+    lines = (None if ".gitignore" in odd else files.read(ignored)) or b""
+    lines = lines.decode("utf-8", "replace").splitlines()
     missing = [line for line in vault.LOCAL if line not in lines]
     if missing and store.scope == "workspace":
         yield diagnostic("store.ignore", "warning", f"Git is not told to ignore {', '.join(missing)}.", file=ignored,
@@ -107,8 +122,17 @@ def _store(store):
                              file=os.path.join(store.root, name), remediation="Delete it.")
 
 
+def _is_file(store, name):
+    try:
+        return stat.S_ISREG(os.stat(store.path(name)).st_mode)
+    except (OSError, EngramError):
+        return False
+
+
 def _index(store):
-    path = store.path("index.sqlite")
+    path = os.path.join(store.root, "index.sqlite")
+    if os.path.lexists(path) and not _is_file(store, "index.sqlite"):
+        return  # named already
     if not os.path.exists(path):
         yield diagnostic("index.state", "info", "no index yet; the next load builds it", file=store.root)
         return
@@ -128,6 +152,14 @@ def _index(store):
 
 
 def _pending(place):
+    for store in place.stores:
+        try:
+            _, raw = approvals.read(store)
+        except EngramError:
+            continue  # what is no file was named already
+        if raw and raw.strip() and approvals.whole(raw) is None:
+            return [diagnostic("approval.unreadable", "warning", "not a file of pending proposals; the next proposal begins it anew.",
+                               file=store.path(approvals.FILE), remediation="Delete it.")]
     try:
         waiting = propose.pending(place)
     except EngramError as error:

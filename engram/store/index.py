@@ -189,7 +189,7 @@ class Index:
         if not _writable(self.store):
             raise Damaged("on a disk that can't be written")
         with files.lock(self.store.path(LOCK), timeout=15):
-            if _inode(self.store.path(FILE)) != self.inode:
+            if _inode(_path(self.store)) != self.inode:
                 raise Moved
             self._transaction(change)
 
@@ -232,7 +232,7 @@ def using(store, work, *, whole=False):
         except (Damaged, *DAMAGE) as error:
             index.db.close()
             if _is_locked(error):
-                raise Busy("the index is in use by another process.", file=store.path(FILE), hint="Try again.") from None
+                raise Busy("the index is in use by another process.", file=_path(store), hint="Try again.") from None
             if attempt == 3:
                 raise
             if not isinstance(error, Moved):
@@ -255,7 +255,7 @@ def using_all(stores, work, *, whole=False):
 
 def borrow(store) -> Index:
     """Return an open index of a store, a spare one when its file is still the same."""
-    path = store.path(FILE)
+    path = _path(store)
     spare = _spare.get(path)
     while spare:
         index = spare.pop()
@@ -268,7 +268,7 @@ def borrow(store) -> Index:
 
 def give_back(index: Index) -> None:
     """Keep an index for the next call in this process."""
-    spare = _spare.setdefault(index.store.path(FILE), [])
+    spare = _spare.setdefault(_path(index.store), [])
     if len(spare) < 8:
         spare.append(index)
     else:
@@ -340,12 +340,12 @@ def path_order(rel: str):
 
 def _open(store):
     """Return the index on disk, or None when there is none that can be used."""
-    path = store.path(FILE)
+    path = _path(store)
     try:
         found = os.lstat(path)
     except OSError:
         return None
-    if not _regular(found):
+    if not _usable(store):
         return None
     try:
         connection = sqlite.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
@@ -375,7 +375,7 @@ def _build(store, progress) -> Index:
         try:
             store.prepare_local()
             with files.lock(store.path(LOCK), timeout=15):
-                _build_file(store, store.path(FILE), progress)
+                _build_file(store, _path(store), progress)
             index = _open(store)
             if index is not None:
                 return index
@@ -495,17 +495,28 @@ def _key(store) -> bytes:
     return found if found and len(found) == 32 else b""
 
 
+def _path(store) -> str:
+    return os.path.join(store.root, FILE)
+
+
+def _usable(store) -> bool:
+    """Whether the index may lie in the store: a clone can bring links or folders of its names."""
+    for name in (FILE, LOCK):
+        try:
+            if not stat.S_ISREG(os.lstat(os.path.join(store.root, name)).st_mode):
+                return False
+        except OSError:
+            continue
+    return True
+
+
 def _writable(store) -> bool:
-    return os.access(store.root, os.W_OK)
+    return os.access(store.root, os.W_OK) and _usable(store)
 
 
 def _is_memory_path(rel: str) -> bool:
     parts = rel.split("/")
     return rel.endswith(".md") and len(parts) > 1 and parts[0] in DURABLE and not any(part.startswith(".") for part in parts)
-
-
-def _regular(found) -> bool:
-    return stat.S_ISREG(found.st_mode)
 
 
 def _inode(path: str):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from engram.errors import MemoryFileError
+from engram.errors import EngramError, MemoryFileError
 from engram.files import sha256
-from engram.store import dates
+from engram.store import dates, ids
 from engram.store.frontmatter import Document, render_entry
 
 TYPES = ("rule", "skill", "knowledge")
@@ -141,6 +141,10 @@ def _read(document):
     memory.type = memory.text("type").lower()
     if not memory.id:
         raise MemoryFileError("the header has no `id`.", kind="no-id", line=1)
+    try:
+        ids.check(memory.id)
+    except EngramError as error:
+        raise MemoryFileError(error.message, kind="bad-id", line=_line(document, "id")) from None
     if memory.type not in TYPES:
         raise MemoryFileError("the header has no `type` of rule, skill or knowledge.", kind="no-type", line=_line(document, "type"))
     for name in DATE_KEYS:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from engram.errors import UsageError, diagnostic
+from engram.errors import Refused, UsageError, diagnostic
 from engram.store import settings
 from engram.store.vault import Store
 
@@ -46,9 +46,16 @@ class Place:
         if self._settings is None:
             layers = [("user", self.user_config, True)] if self.user_config else []
             if not self.global_only:
-                layers.insert(0, ("workspace", os.path.join(self.workspace.root, settings.FILE), False))
+                layers.insert(0, ("workspace", self._workspace_config(), False))
             self._settings = settings.Settings(layers)
         return self._settings
+
+    def _workspace_config(self):
+        try:
+            return self.workspace.path(settings.FILE)
+        except Refused as error:  # it says what it is of its store; it may not name a file elsewhere
+            self.diagnostics.append(diagnostic("config.link", "warning", f"{error.message} The defaults are used.", file=error.file))
+            return None
 
     def forget_settings(self):
         """Read the settings anew when they are next asked for."""

@@ -88,6 +88,10 @@ class Store:
             rel = f"{folder}/{row.name}"
             if row.name.startswith("."):
                 continue
+            if not row.name.isascii() and any("\ud800" <= c <= "\udfff" for c in row.name):
+                shown = rel.encode("utf-8", "backslashreplace").decode()
+                _fault(faults, self.scope, shown, "name", "a name that is not UTF-8; not read")
+                continue
             try:
                 if row.is_symlink():
                     if not _inside(os.path.realpath(row.path), os.path.realpath(self.root)):
@@ -171,8 +175,11 @@ class Store:
         return files.read_regular(self.path(hashes.FILE), limit=64 * memory.LARGEST)
 
     def read_journal(self):
-        """Return the steps of an unfinished commit, or an empty list."""
-        return journal.parse(files.read_regular(self.path(journal.FILE), limit=64 * memory.LARGEST))
+        """Return the steps of an unfinished commit, or an empty list; what is no file of ours has none."""
+        try:
+            return journal.parse(files.read_regular(self.path(journal.FILE), limit=64 * memory.LARGEST))
+        except (Refused, StorageError):  # a link or a folder of that name must not stop reads; a write will name it
+            return []
 
     def approved(self, found, known=None):
         """Whether a Memory's content is what was approved; a CRLF checkout of it counts (case GT-03)."""
@@ -191,7 +198,8 @@ class Store:
         """
         raw = None
         try:
-            raw = files.read_regular(self.ignore_file, limit=memory.LARGEST)
+            if _inside(os.path.realpath(self.ignore_file), os.path.realpath(self.boundary)):
+                raw = files.read_regular(self.ignore_file, limit=memory.LARGEST)
         except StorageError:
             pass
         return ignore.compile(raw.decode("utf-8-sig", "replace") if raw else "")

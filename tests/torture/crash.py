@@ -83,17 +83,18 @@ def archives(trial, kills):
         for number, name in enumerate(sorted(bodies)[:kills]):
             id = os.path.basename(name)[:-3]
             alive += kill(trial, place.start("archive", "--reason", "trial", id), "", span)
-            places = [path for path in (name, f"archive/{os.path.basename(name)}") if os.path.exists(place.store(path))]
-            if not places:
+            if not os.path.exists(place.store(name)) and os.path.basename(name) not in archived(place):
                 lost.append(f"archive {number}: {name} is in neither place")
         if place.run("verify", code=None).returncode:
             lost.append("verify is not clean after the kills")
-        kept = place.memories()
-        archived = os.listdir(place.store("archive")) if os.path.isdir(place.store("archive")) else []
-        archived = {name for name in archived if name.endswith(".md")}
-        double = [name for name in kept if os.path.basename(name) in archived]
+        gone = archived(place)
+        double = [name for name in place.memories() if os.path.basename(name) in gone]
         lost += [f"{name} is active and archived" for name in double]
     return alive, lost
+
+
+def archived(place):
+    return {name for _, _, names in os.walk(place.store("archive")) for name in names if name.endswith(".md")}
 
 
 CONFIG = b'{\n    // mine\n    "mcpServers": {\n        "mine": {"command": "my-server"}\n    },\n    "text": "\xe2\x80\x94"\n}\n'

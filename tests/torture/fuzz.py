@@ -233,7 +233,7 @@ def feed(place, surface, lines):
             answer = json.loads(row.decode("utf-8"))
             for one in answer if isinstance(answer, list) else [answer]:
                 if one.get("jsonrpc") != "2.0" or not (
-                    "method" in one or "id" in one and ("result" in one) != ("error" in one)
+                    "method" in one or ("result" in one) != ("error" in one) and ("id" in one or "error" in one)
                 ):
                     problems.append(f"not JSON-RPC: {row[:200]!r}")
                 if "error" in one and one["error"].get("code") == -32603:

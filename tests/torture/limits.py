@@ -99,10 +99,10 @@ def derived(path):
 
 
 def full_disk(trial, lost):
-    """A file system of 300 KB filled to the brim; needs the right to mount."""
+    """A file system of 3 MB filled to the brim; needs the right to mount."""
     folder = tempfile.mkdtemp(prefix="engram-full-")
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k,mode=755", "tmpfs", folder], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=3m,mode=755", "tmpfs", folder], capture_output=True
     ).returncode:
         shutil.rmtree(folder)
         return 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 
+import build
 from tests.torture.limits import READS, clear
 from tests.torture.place import NOBODY, Place, statement
 
@@ -22,12 +24,23 @@ def run(trial):
 
 
 def open_up(place):
-    """Let another user pass to the workspace, and read the built file."""
+    """Let another user pass to the workspace, and read the built file and a Python."""
     os.chmod(place.root, 0o755)
     copy = os.path.join(place.root, "engram")
     shutil.copy(place.built, copy)
     os.chmod(copy, 0o755)
     place.built = copy
+    place.python = open_python()
+
+
+def open_python():
+    """Return a Python that every user may start; the one that runs us may lie in root's own folder."""
+    for path in [sys.executable, *build.pythons().values(), "/usr/bin/python3"]:
+        real = os.path.realpath(path)
+        folders = [real[:at] for at in range(1, len(real)) if real[at] == "/"]
+        if all(os.stat(folder).st_mode & 0o001 for folder in folders):
+            return real
+    raise RuntimeError("no Python here that another user may start")
 
 
 def foreign_store(trial, lost):
