@@ -2,6 +2,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -204,3 +206,22 @@ def test_a_store_that_is_broken_never_stops_a_prompt(world):
     (store / "knowledge").write_text("a file where a folder should be")
     world.hook("zeppelin hangar", session="three")
     assert "Traceback" not in world.note
+
+
+@pytest.mark.parametrize("host", ["claude", "codex", "gemini"])
+def test_without_engram_on_path_hooks_run_the_kept_copy_from_whatever_folder(world, built, host, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("ENGRAM_DATA_DIR", os.path.join(world.home, "it's my data"))  # a shell has to get it right
+    world.engram("inject"), world.save(RULE)
+    world.engram("link", "--global", host)
+    name = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}[host]
+    with open(os.path.join(world.home, name), encoding="utf-8") as file:
+        line = json.load(file)["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    assert "it" in line and line.endswith(f" hook {host}")
+    os.mkdir(world.root / "bin")
+    os.symlink(os.path.realpath(sys.executable), world.root / "bin" / "python3")
+    monkeypatch.setenv("PATH", f"{world.root / 'bin'}:/usr/bin:/bin")
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(world.root)})
+    done = subprocess.run(["/bin/sh", "-c", line], input=event, capture_output=True, text=True, cwd="/", timeout=60)
+    assert "invoice number" in done.stdout, done.stderr
+    assert "up to date" in world.engram("upgrade").stdout
