@@ -255,9 +255,9 @@ def _narrowed(shown_scopes, scope):
 def _clean_note(note):
     if not note:
         return None
-    clean, _ = screen.screened(" ".join(note.split()))
+    clean, _ = screen.screened(note)  # as it came: joined lines may hide what a scan knows
     screen.refuse_orders(clean, "the note")
-    return clean
+    return " ".join(clean.split()) or None
 
 
 def _problem(place, row, written, touched, extra):

@@ -25,7 +25,8 @@ def proposal(place, text, *, objective=None, type=None, scope=None):
     if len(clean.encode()) > LONGEST:
         raise UsageError(f"the note has {len(clean.encode())} bytes, and at most {LONGEST} fit.")
     screen.refuse_orders(clean, "the note")
-    objective, more = screen.screened(" ".join(candidates.clean(objective or "").split()))
+    objective, more = screen.screened(candidates.clean(objective or ""))
+    objective = " ".join(objective.split())
     screen.refuse_orders(objective, "the objective")
     type = candidates.read_type(type) if type else "knowledge"
     store = place.store_of(scopes[0])

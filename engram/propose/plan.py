@@ -12,6 +12,7 @@ from engram.propose.proposal import MEMORIES, Proposal, Row, Write
 from engram.store import dates, ids, memory, places
 from engram.store.author import author
 
+_SLACK = 4096  # what printing may have put around a text that is proposed back
 NEIGHBOURS = 12  # memories that a candidate is compared with, the most alike first
 
 
@@ -39,6 +40,9 @@ def read(text, *, single=False, plain=True):
 
     Findings of the whole input that stand in a candidate are told with it.
     """
+    most = candidates.LARGEST * (1 if single else candidates.MOST)
+    if len(text.encode("utf-8", "surrogatepass")) > most + _SLACK:  # said before a long text is scanned for nothing
+        raise UsageError(f"the text is larger than {most // 1024} KiB, and no more fits into a proposal.", hint="Propose less at a time.")
     clean, findings = screen.screened(recall.unwrapped(text))
     found = candidates.parse(clean, plain=plain)
     if single and len(found) > 1:

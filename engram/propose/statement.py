@@ -154,13 +154,13 @@ def _turned(words):
 def plain(text):
     """Return text for the test of sameness: folded, one blank between words, no marks around or between."""
     flat = fold(" ".join(_unmarked(text).split()))
-    return re.sub(r"[\s\"'`*.,;:!?。，；：！？、“”‘’()（）]+", " ", flat).strip()
+    return re.sub(r"[\s\"'`.,;:!?。，；：！？、“”‘’()（）]+", " ", flat).strip()
 
 
 def _unmarked(text):
     text = _LIST_MARK.sub("", text)
     text = re.sub(r"\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)", r"\1", text)
-    return re.sub(r"(\*\*|__|`+)(?=\S)|(?<=\S)(\*\*|__|`+)", "", text)
+    return re.sub(r"(?<![\w*])\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}(?![\w*])|(?<!\w)__(?=\S)|(?<=\S)__(?!\w)|`+", "", text)
 
 
 def statements(text):
