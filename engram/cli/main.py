@@ -120,6 +120,9 @@ def _columns():
 
 
 def _run(row, words, context):
+    quick = getattr(import_module(f"engram.cli.{row.module}"), f"quick_{_python_name(row)}", None)
+    if quick and not any(word.startswith("-") for word in words):
+        return quick(context, words)  # words alone need no parser, which takes as long as Python itself to start
     parser = parser_of(row)
     ahead = words[:words.index("--")] if "--" in words else words
     if "--help" in ahead or "-h" in ahead:

@@ -19,6 +19,10 @@ def options_load(parser):
     parser.add_argument("--explain", action="store_true", help="say what matched and why others were left out, without bodies")
 
 
+def quick_load(context, words):
+    return recall.load(context.place, " ".join(words))
+
+
 def run_load(context, args):
     if args.id and args.query:
         raise UsageError("give a task or --id, not both.")
@@ -41,6 +45,10 @@ def options_search(parser):
     parser.add_argument("--scope", choices=("workspace", "global", "both"), help="look in this store only")
     parser.add_argument("--include-archived", action="store_true", help="look at archived and superseded memories too, marked")
     parser.add_argument("--include-expired", action="store_true", help="look at expired memories too, marked")
+
+
+def quick_search(context, words):
+    return recall.search(context.place, " ".join(words))
 
 
 def run_search(context, args):

@@ -26,10 +26,11 @@ K1, B = 1.6, 0.75
 EVEN = 20.0  # terms added to every length, so that very short texts are not told apart by theirs
 GRAM_SHARE, GRAM_K1, GRAM_B = 0.7, 1.2, 0.6
 PAIR_SHARE = 0.1
-POOL = 200
+COMMON_SHARE = 0.2
+POOL = 100
 VISITS = 100_000
-GRAM_TESTS = 8000
-LEAST_POOL = 40
+GRAM_TESTS = 4000
+LEAST_POOL = 30
 LONGEST_SPELLED = 2000  # characters
 LONGEST_QUERY = 2000  # terms; what a person or an agent asks begins with what it is about
 
@@ -57,7 +58,7 @@ def rank(segments, query: str, *, limit: int = POOL, related=None) -> Ranking:
         scores, unseen = _candidates(segments, strong, norms)
     else:
         scores, unseen = _with_all(segments, slots, norms), []
-    pool = sorted(scores.items(), key=lambda row: (-row[1], row[0]))[:POOL]
+    pool = _best(scores)
     return Ranking(_ordered(segments, query, sequence, slots, unseen, pool, norms, number)[:limit], slots)
 
 
@@ -113,6 +114,26 @@ def _visit(segments, slot: Slot, norms, scores: dict[int, float], most: int) -> 
     return seen
 
 
+def _best(scores: dict[int, float]) -> list[tuple[int, float]]:
+    """Return the `POOL` best documents with their scores, best first; those far from the best are not even sorted."""
+    if len(scores) > 4 * POOL:
+        top = max(scores.values())
+        for part in (0.6, 0.3):
+            near = [row for row in scores.items() if row[1] >= part * top]
+            if len(near) >= POOL:
+                break
+        else:
+            near = list(scores.items())
+    else:
+        near = list(scores.items())
+    near.sort(key=_by_score)
+    return near[:POOL]
+
+
+def _by_score(row: tuple[int, float]) -> tuple[float, int]:
+    return -row[1], row[0]
+
+
 def _with_all(segments, slots: list[Slot], norms) -> dict[int, float]:
     """Return the documents that have every word of a query of common words; one word alone finds nothing."""
     if len(slots) < 2:
@@ -142,11 +163,16 @@ def _ordered(segments, query, sequence, slots, unseen, pool, norms, number) -> l
     for segment, found in _by_segment(near):
         sequences = segments[segment].sequences([doc for doc, _ in found])
         ids = {slot.word: [term for own, term, _, _ in slot.members if own == segment] for slot in slots}
+        common = [(COMMON_SHARE * slot.weight * slot.idf * (K1 + 1), ids[slot.word]) for slot in slots if slot.common and ids[slot.word]]
         keys = [(pair, [pack("=II", left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
         for doc, score in found:
             if doc in sequences:  # a removed document leaves its postings
                 length, packed, words = sequences[doc]
-                score += _unseen(unseen, ids, packed, norms[length_code(length)])
+                norm = norms[length_code(length)]
+                score += _unseen(unseen, ids, packed, norm)
+                if common:
+                    have = set(array("I", packed))
+                    score += sum(worth for worth, terms_of in common if not have.isdisjoint(terms_of)) / (1 + norm)
                 words = f" {words} "
                 rows.append((score, len(words), [pair for pair, packs in keys if any(_has_pair(packed, one) for one in packs)],
                              [(gram, words.count(gram)) for gram in wanted if gram in words], segment, doc))

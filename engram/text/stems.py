@@ -7,8 +7,8 @@ from __future__ import annotations
 
 _VOWELS = frozenset("aeiouy")
 _DOUBLES = frozenset(("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"))
-_LONG = ("ically", "ational", "ization", "isation", "fulness", "iveness", "ability", "ibility", "ical", "able", "ible", "ness", "ment", "ance",
-         "ence", "ity", "ive", "ous", "ism", "ist", "al", "ic")
+_LONG = ("ically", "ational", "ization", "isation", "fulness", "iveness", "ability", "ibility", "ical", "able", "ible", "ness",
+         "ment", "ance", "ence", "ity", "ive", "ous", "ism", "ist", "al", "ic")
 
 
 def stem(word: str) -> str:
@@ -18,7 +18,7 @@ def stem(word: str) -> str:
     if word.endswith("s"):
         word = _singular(word)
     word = _without_tense(word)
-    for ending in LONG:
+    for ending in _LONG:
         if word.endswith(ending) and len(word) - len(ending) >= 5:
             word = word[:-len(ending)]
             break
@@ -27,9 +27,6 @@ def stem(word: str) -> str:
     if word.endswith("y") and len(word) > 3:
         word = word[:-1] + "i"
     return word
-
-
-LONG = _LONG
 
 
 def _singular(word: str) -> str:
