@@ -82,6 +82,32 @@ def whole(path, part, content, *, comment=("<!-- ", " -->"), ours=None):
     return Edit(path, part, add, drop, lambda text: not text.strip(), optional=True, exact=False, leaves=False)
 
 
+def shared(edit, owner, *, strict=False):
+    """Make an edit of what several hosts share out of the one that carries it: it goes when its last owner takes it out.
+
+    `strict`: only take out what `owner` is known to have put in, since the file is first of all another host's.
+    """
+    def add(text, marks):
+        done = edit.add(text, marks)
+        if owner not in marks.get("owners", []):
+            marks["owners"] = sorted([*marks.get("owners", []), owner])
+        return done
+
+    def drop(text, marks):
+        owners = marks.get("owners", [])
+        if strict and owner not in owners:
+            return text
+        marks["owners"] = [one for one in owners if one != owner]
+        return text if marks["owners"] else edit.drop(text, marks)
+
+    def holds(text, marks):
+        owners = marks.get("owners")
+        return edit.there(text) and (owner in owners if owners else not strict)
+
+    return Edit(edit.path, edit.part, add, drop, edit.blank, there=edit.there, holds=holds, optional=edit.optional, exact=edit.exact,
+                leaves=edit.leaves)
+
+
 def stamped(content, comment=("<!-- ", " -->")):
     """Return `content` with a last line that holds its hash."""
     return f"{content}{comment[0]}{STAMP}{sha256(content.encode())[:16]}{comment[1]}\n"

@@ -7,8 +7,7 @@ from __future__ import annotations
 import json
 
 from engram.editors import markdown
-from engram.editors.source import Unreadable
-from engram.link.edits import Edit, whole
+from engram.link.edits import Edit, shared, whole
 
 DESCRIPTION = "Recall and propose project memory with Engram: rules, decisions, workflows and know-how that a human approved."
 
@@ -81,47 +80,27 @@ def command(words):
 
 
 def block(path, owner, *, front=(), also=(), strict=False):
-    """Make the edit of a file with our block for the host `owner`.
+    """Make the edit of a file with our block for the host `owner`; hosts share such files (`edits.shared`).
 
-    Hosts share such files: the block goes when the last owner takes it out. `front` are lines for the head of a file that
-    link makes; `also` are lines for the block, such as an import. `strict`: only take out what `owner` is known to have put
-    in, since the file is first of all another host's.
+    `front` are lines for the head of a file that link makes; `also` are lines for the block, such as an import.
     """
     lines = [*also, *BLOCK]
 
     def add(text, marks):
-        if owner not in marks.setdefault("owners", []):
-            marks["owners"] = sorted([*marks["owners"], owner])
         if text is None:
             text = "".join(line + "\n" for line in front)
         return markdown.put_block(text, lines) if markdown.block_of(text) != lines else text
 
-    def drop(text, marks):
-        if strict and owner not in marks.get("owners", []):
-            return text
-        others = [one for one in marks.get("owners", []) if one != owner]
-        marks["owners"] = others
-        return text if others else markdown.drop_block(text)
-
-    def there(text):
-        try:
-            return markdown.block_of(text) is not None
-        except Unreadable:
-            return False
-
-    def holds(text, marks):
-        owners = marks.get("owners")
-        return there(text) and (owner in owners if owners else not strict)
-
     def blank(text):
         return not text.strip() or text.split() == " ".join(front).split()
 
-    return Edit(path, "instructions", add, drop, blank, there=there, holds=holds, optional=True, exact=False, leaves=False)
+    edit = Edit(path, "instructions", add, lambda text, marks: markdown.drop_block(text), blank, optional=True, exact=False, leaves=False)
+    return shared(edit, owner, strict=strict)
 
 
-def skill(path):
-    """Make the edit of the Agent Skill."""
-    return whole(path, "instructions", SKILL)
+def skill(path, owner):
+    """Make the edit of the Agent Skill for the host `owner`; hosts share it too."""
+    return shared(whole(path, "instructions", SKILL), owner)
 
 
 def slash(path):

@@ -201,7 +201,7 @@ def _plan_instructions(plan, host, site, read, undo):
         front = instructions.CURSOR_FRONT if path.endswith(".mdc") else instructions.WINDSURF_FRONT if ".windsurf" in path else ()
         plan.edits.append(instructions.block(path, host.name, front=front, also=_imports(host, site, path, read),
                                              strict=path != texts[0]))
-    plan.edits += [instructions.skill(path) for path in _paths(host, site, "skill")]
+    plan.edits += [instructions.skill(path, host.name) for path in _paths(host, site, "skill")]
     plan.edits += [instructions.slash(path) for path in _paths(host, site, "command")]
     if host.name == "cursor" and site.user:
         plan.edits.append(instructions.plugin(site.path("{plugin}/.cursor-plugin/plugin.json"), site.version))

@@ -190,6 +190,7 @@ def _pair(dice, key):
 def markdown_text(dice):
     """Write a random Markdown text."""
     newline = dice.choice(("\n", "\n", "\r\n"))
-    lines = [dice.choice(("# Title", "", "", "text", "- item", "```", "```python", "~~~~", "<!-- other -->", "    <!-- engram:start --> in a line", "\ttab",
+    lines = [dice.choice(("# Title", "", "", "text", "- item", "```", "```python", "~~~~", "<!-- other -->",
+                          "    <!-- engram:start --> in a line", "\ttab",
                           "naïve 設定")) for _ in range(dice.randrange(12))]
     return newline.join(lines) + dice.choice((newline, "", newline * 3)) if lines else dice.choice(("", newline))
