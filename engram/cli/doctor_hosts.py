@@ -9,13 +9,13 @@ import os
 import re
 from collections import namedtuple
 
-from engram import __version__
+from engram import __version__, files
 from engram.cli import doctor_server, doctor_unasked
 from engram.cli import link as linking
 from engram.editors import source, toml
 from engram.errors import EngramError, diagnostic
 from engram.hosts import table
-from engram.link import apply, hooks, launcher, registration
+from engram.link import apply, hooks, launcher, opencode_plugin, registration
 
 PINNED = re.compile(re.escape(launcher.PACKAGE) + r"@(.+)")
 NO_BOM = {"claude": "Copilot, which reads it too", "gemini": "Gemini CLI", "codex": "Codex"}
@@ -124,6 +124,8 @@ def _pins(entry):
 
 def _hooks(host, site):
     shape = hooks.SHAPES.get(host.name)
+    if host.name == "opencode":
+        yield from _plugin(host, site)
     if shape is None:
         return
     path = site.path(shape.user if site.user else shape.workspace)
@@ -150,6 +152,19 @@ def _hooks(host, site):
         yield _bom(host.title, path)
 
 
+def _plugin(host, site):
+    path = site.path(hooks.PLUGIN[site.user])
+    try:
+        words = opencode_plugin.words_of((apply.read(path) or b"").decode("utf-8", "replace"))
+    except EngramError:
+        return
+    if words and not site.keeps(words[:-2]):
+        yield diagnostic("host.hook_command", "error", f"the plugin can't run: there is no {words[:-2][-1]}.", file=path,
+                         remediation="Run engram install, or engram upgrade.")
+    elif words:
+        yield diagnostic("host.hooks", "info", f"{host.title}: plugin", file=path)
+
+
 def _codex_trust(site, path):
     """Codex skips a hook, silently, until its user has trusted it (hosts.md, 1.9)."""
     config = site.path("{codex}/config.toml")
@@ -163,12 +178,23 @@ def _codex_trust(site, path):
 
 
 def _leftovers(site):
+    """Yield copies kept of other versions, and what interrupted links left beside hosts' files."""
+    folders = {os.path.dirname(site.path(template)) for host in table.HOSTS for template in (*host.workspace_mcp, *host.user_mcp)}
+    folders |= {os.path.dirname(site.path(template)) for shape in hooks.SHAPES.values() for template in (shape.workspace, shape.user)}
+    for folder in sorted(folders):
+        for name in _names(folder):
+            if re.fullmatch(r"\..+\.[0-9a-f]{16}" + re.escape(files.SUFFIX), name):
+                yield diagnostic("link.leftover", "info", "a temporary file that an interrupted run left; nothing reads it.",
+                                 file=os.path.join(folder, name), remediation="Delete it.")
     folder = os.path.join(site.user_dir, "bin")
-    try:
-        versions = sorted(os.listdir(folder))
-    except OSError:
-        return
-    for version in versions:
+    for version in _names(folder):
         if version != __version__:
             yield diagnostic("link.leftover", "info", f"the copy kept of version {version}; a host that was linked then may start it.",
                              file=os.path.join(folder, version), remediation="Run engram upgrade where you use Engram, then delete it.")
+
+
+def _names(folder):
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

@@ -7,6 +7,7 @@ all, throws nothing, and starts `engram` without a shell.
 from __future__ import annotations
 
 import json
+import re
 
 SOURCE = r"""// Made by `engram link opencode`; `engram unlink opencode` removes it. Gives the model Engram's memories for the task.
 import { spawn } from "node:child_process";
@@ -77,6 +78,16 @@ export const Engram = async ({ directory }) => {
   };
 };
 """
+
+
+def words_of(text):
+    """Return the words that the plugin in `text` starts, or None when it is no plugin of ours."""
+    found = re.search(r"^const COMMAND = (\[.*\]);$", text, re.MULTILINE)
+    try:
+        words = json.loads(found[1]) if found and "engram link opencode" in text else None
+    except ValueError:
+        return None
+    return words if words and all(isinstance(word, str) for word in words) else None
 
 
 def source(words, seconds):

@@ -11,6 +11,7 @@ import pytest
 import engram
 from engram.cli import doctor, doctor_server, link, main, upgrade
 from engram.cli.context import Context
+from engram.link import opencode_plugin
 from engram.store import places, trust, writing
 
 PIN = f"@the-long-ride/engram@{engram.__version__}"
@@ -74,7 +75,7 @@ def test_after_link_every_server_answers_and_every_hook_runs(world, level):
     assert [row for found in rows.values() for row in found if row["severity"] != "info"] == []
     assert len(rows["host.registration"]) == (5 if level else 4)  # Codex and Windsurf have a user file only, Claude's is its own
     assert all(f"engram {engram.__version__}" in row["message"] for row in rows["host.registration"])
-    assert len(rows["host.hooks"]) == 5
+    assert len(rows["host.hooks"]) == 6
 
 
 def test_an_entry_that_cannot_start_and_one_that_does_not_answer_are_errors(world):
@@ -204,6 +205,17 @@ def test_hooks_that_cannot_run_or_are_of_the_earlier_implementation(world):
     world.write("~/.gemini/settings.json", {"hooks": {"BeforeAgent": group("engram agent-hook --host gemini")}})
     rows = world.doctor()
     assert "/gone/engram" in rows["host.hook_command"][0]["message"] and "earlier" in rows["host.hook_old"][0]["message"]
+
+
+def test_a_plugin_that_cannot_run_and_what_interrupted_links_left(world):
+    world.write(".opencode/plugins/engram.js", opencode_plugin.source(["/gone/engram", "hook", "opencode"], 10))
+    world.write("~/.codex/.config.toml.0123456789abcdef.tmp", "half")
+    world.write("~/.codex/.mine.tmp", "")
+    rows = world.doctor()
+    assert "/gone/engram" in rows["host.hook_command"][0]["message"]
+    assert [os.path.basename(row["file"]) for row in rows["link.leftover"]] == [".config.toml.0123456789abcdef.tmp"]
+    world.write(".opencode/plugins/engram.js", "export const Mine = 1;\n")
+    assert "host.hook_command" not in world.doctor()
 
 
 def test_codex_hooks_that_wait_for_trust_are_told(world):
