@@ -17,7 +17,24 @@ from engram.editors.json_reader import COMMENTS, JSONC, STRICT, Document, name_o
 from engram.editors.json_style import Style, indent_of, line_indent, render
 from engram.editors.source import BOM, Unreadable, unreadable
 
-__all__ = ["COMMENTS", "JSONC", "STRICT", "Document", "append", "drop", "drop_items", "is_blank", "put", "replace"]
+__all__ = ["COMMENTS", "JSONC", "STRICT", "Document", "append", "drop", "drop_items", "is_blank", "put", "replace", "value"]
+
+
+def value(text, path, dialect):
+    """Return the plain value at `path` (keys), None where there is none. Raises Unreadable.
+
+    Only for looking: of keys that stand twice the last one counts. Strict JSON of any size is read in a moment.
+    """
+    try:
+        found = json.loads(text.removeprefix(BOM))
+        for key in path:
+            found = found.get(key)
+            if found is None:
+                return None
+        return found
+    except (ValueError, AttributeError, RecursionError):  # not strict JSON, or no object on the way
+        doc = Document(text, dialect)
+        return doc.value(path) if doc.root else None
 
 
 def put(text, path, value, dialect, marks):

@@ -96,8 +96,7 @@ def found(host, text):
     """Return the entry named engram in the text of the host's file, or None. Raises Unreadable."""
     if host.shape == "toml":
         return toml.value(text, ("mcp_servers", NAME))
-    doc = json.Document(text, host.dialect)
-    return doc.value(["mcp" if host.shape == "opencode" else "mcpServers", NAME]) if doc.root else None
+    return json.value(text, ["mcp" if host.shape == "opencode" else "mcpServers", NAME], host.dialect)
 
 
 def takes_args_key(answer):

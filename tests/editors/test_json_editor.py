@@ -153,6 +153,24 @@ def test_an_entry_is_written_in_the_style_found_there(before, after):
     assert editor.put(before, PATH, {"command": "x"}, editor.JSONC, {}) == after
 
 
+@pytest.mark.parametrize("text, found", [("", None), ("{}", None), ('{"a": null}', None), ('{"a": {"b": 1}}', 1),
+                                         ('{"a": {"b": [1, 2]},}', [1, 2]),
+                                         ('// x\n{"a": {"b": "c"}}', "c"), ('\ufeff{"a": {"b": 2}}', 2)])
+def test_a_value_is_looked_up_in_strict_and_other_json(text, found):
+    assert editor.value(text, ["a", "b"], editor.JSONC) == found
+
+
+def test_looking_into_a_text_of_another_shape_says_so():
+    for text in ("[]", "3", '{"a": []}', '{"a": "x"}'):
+        with pytest.raises(Unreadable, match="not an object"):
+            editor.value(text, ["a", "b"], editor.STRICT)
+
+
+def test_looking_into_a_large_file_takes_a_moment():
+    text = '{"history": [' + ", ".join(['{"x": [1, 2, 3], "y": "z"}'] * 200_000) + '], "a": {"b": 1}}'
+    assert editor.value(text, ["a", "b"], editor.STRICT) == 1
+
+
 def test_replacing_a_value_touches_nothing_else():
     text = '{\n  "mcpServers": {\n    "engram": {"command": "old", "env": {"A": "1"}}, // mine\n  },\n}\n'
     assert editor.replace(text, [*PATH, "command"], "new", editor.JSONC) == text.replace('"old"', '"new"')

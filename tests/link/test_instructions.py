@@ -40,7 +40,8 @@ def test_the_command_runs_the_counted_and_the_forced_form():
 
 def test_only_commands_that_exist_are_named():
     texts = ["\n".join(instructions.BLOCK), instructions.SKILL, instructions.command("")]
-    named = {piece.split()[1] for text in texts for piece in text.split("`")[1::2] if piece.startswith("engram ") and len(piece.split()) > 1}
+    pieces = [piece.split() for text in texts for piece in text.split("`")[1::2]]
+    named = {words[1] for words in pieces if words[:1] == ["engram"] and len(words) > 1}
     assert named >= {"load", "search", "save", "llm"}
     assert all(commands.find(name) for name in named), named
 
