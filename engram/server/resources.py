@@ -65,7 +65,7 @@ def decoded(segment):
     data = bytearray(first)
     try:
         for part in rest:
-            data.append(int(part[:2].decode("ascii"), 16) if len(part) >= 2 else -1)
+            data.append(int(part[:2], 16) if len(part) >= 2 and part[:2].isalnum() else -1)
             data += part[2:]
         return data.decode("utf-8")
     except ValueError:

@@ -5,9 +5,8 @@ import json
 
 from tests.server.stub import NAMESPACE, initialize, modern, request
 
-METHODS = ("initialize", "ping", "tools/list", *["tools/call"] * 8,
-           "resources/list", "resources/templates/list",
-           "resources/read", "prompts/list", "prompts/get", "server/discover", "subscriptions/listen", "logging/setLevel", "completion/complete",
+METHODS = ("initialize", "ping", "tools/list", *["tools/call"] * 8, "resources/list", "resources/templates/list", "resources/read",
+           "prompts/list", "prompts/get", "server/discover", "subscriptions/listen", "logging/setLevel", "completion/complete",
            "engram_load", "echo", "nope")
 ODD = (None, True, False, 0, -1, 1.5, 2 ** 53 + 1, 10 ** 40, "", "x", "\ud800", "\0", "日本語 🚀", [], {}, [[]],
        {"a": {"b": []}}, "x" * 3000)
