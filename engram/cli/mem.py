@@ -64,7 +64,7 @@ def options_mem(parser):
 
 
 def run_mem(context, args):
-    tier = Tier(folder=context.cwd, env=context.env, override=args.project if args.verb in ("save", "delete") else "")
+    tier = Tier(folder=context.cwd, env=context.env, override=args.project if args.verb == "save" else "", manual=True)
     try:
         return VERBS[args.verb](context, tier, args)
     finally:

@@ -22,18 +22,19 @@ from engram.mem.refusals import Refusal
 NAME = "sessions.db"
 PATIENCE = 20.0  # seconds that a call waits for other writers; hosts give up after 60
 LONGEST_PAUSE = 0.03
+READER_WAIT = 5000  # milliseconds; a reader waits only while the last user of the log tidies it up
 VARIABLE = "ENGRAM_DATA_DIR"
 
 
 class Database:
-    """Connections to `sessions.db` in `folder`; use `reading()` and `writing()`, from any thread.
+    """Connections to `sessions.db` in `folder` (None: there is no such folder); use `reading()` and `writing()`, from any thread.
 
     `given_up()` is asked while a writer waits; `warnings` collects what a person should know of the place.
     """
 
     def __init__(self, folder, *, patience=PATIENCE, kind=filesystem.kind):
         self.folder = folder
-        self.path = os.path.join(folder, NAME)
+        self.path = os.path.join(folder, NAME) if folder else None
         self.patience = patience
         self.warnings = []
         self._kind = kind
@@ -79,9 +80,15 @@ class Database:
         finally:
             self._write_lock.release()
 
+    @contextmanager
+    def nothing(self):
+        """Give a connection to an empty database, whatever is the matter with the real one."""
+        with self._read_lock:
+            yield self._nothing()
+
     def exists(self):
         """Tell whether there is a database file."""
-        return os.path.exists(self.path)
+        return self.path is not None and os.path.exists(self.path)
 
     def close(self):
         """Close both connections; a later call opens them again."""
@@ -98,6 +105,8 @@ class Database:
         # before any file is opened or changed (case DB-02)
         if self._checked:
             return
+        if self.folder is None:
+            raise StorageError("there is no home folder to keep session memory in.", hint=f"Set {VARIABLE} to a folder.")
         kind = self._kind(self.folder)
         if kind in filesystem.NETWORK:
             raise StorageError(
@@ -132,6 +141,9 @@ class Database:
                 self._reader = self._open_for_reading()
         if self._reader is not None:
             return self._reader
+        return self._nothing()
+
+    def _nothing(self):
         if self._empty is None:
             self._empty = _connect(":memory:")
             _create(self._empty)
@@ -143,7 +155,7 @@ class Database:
         plain = not os.path.exists(self.path + "-wal")
         last = None
         for immutable in (False, True) if plain else (False,):
-            connection = _connect(self.path, immutable=immutable)
+            connection = _connect(self.path, immutable=immutable, busy=READER_WAIT)
             try:
                 version = _patiently(partial(_version, connection, self.path), self.path, deadline, self.patience)
             except sqlite3.OperationalError as error:
@@ -186,7 +198,7 @@ class Database:
         return self._writer
 
 
-def _connect(path, immutable=False):
+def _connect(path, *, immutable=False, busy=0):
     uri = (
         path
         if path == ":memory:"
@@ -198,7 +210,7 @@ def _connect(path, immutable=False):
     connection = sqlite3.connect(uri, uri=path != ":memory:", timeout=0, isolation_level=None, check_same_thread=False)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA busy_timeout = 5000" if immutable else "PRAGMA busy_timeout = 0")
+    connection.execute(f"PRAGMA busy_timeout = {busy}")
     return connection
 
 

@@ -35,7 +35,7 @@ def report(tier, *, project="", check=""):
         rows.append(
             _row("database_integrity", ERROR, "database_unusable", {"problem": str(error)}, error.hint or "Move the database away.", [])
         )
-    if check in ("", "sqlite_lock_contention"):
+    if check in ("", "sqlite_lock_contention") and tier.database.path:
         rows.append(_row("sqlite_lock_contention", *_lock(tier)))
     counts = {result: sum(row["result"] == result for row in rows) for result in (OK, WARNING, BLOCKED, ERROR)}
     status = next((result for result in (ERROR, BLOCKED, WARNING) if counts[result]), OK)

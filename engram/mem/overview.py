@@ -6,6 +6,7 @@ Each takes the Tier and plain arguments and returns a Result; nothing is written
 
 from __future__ import annotations
 
+from engram.errors import Busy, StorageError
 from engram.mem import answers, durable, limits, observations, privacy, projects, prompts, searching, sessions, topics
 from engram.mem.refusals import Refusal
 
@@ -96,21 +97,28 @@ def suggest_topic_key(tier, *, type="", title="", content=""):
 
 
 def current_project(tier):
-    """Say which project a call without one is about, and why; never fails (mem_current_project)."""
-    with tier.database.reading() as connection:
-        found, available, error = projects.current(tier, connection)
+    """Say which project a call without one is about, and why; never fails, not even without a database (mem_current_project)."""
+    trouble = None
+    try:
+        with tier.database.reading() as connection:
+            found, available, error = projects.current(tier, connection)
+    except (Busy, StorageError) as error_of_database:
+        trouble = error_of_database
+        with tier.database.nothing() as connection:
+            found, available, error = projects.current(tier, connection)
     lines = [f"Working folder: {tier.folder}"]
     if available:
         lines.append(f"Projects: {', '.join(available)}")
+    error = trouble or error
     if error is not None:
-        lines.append(f"Hint: {error.hint or error.message}")
+        lines.append(f"Hint: {error}")
     return answers.answer(
         found,
         "\n".join(lines),
         cwd=tier.folder,
         available_projects=available,
         session_id=tier.session_id or None,
-        error_hint=None if error is None else " ".join(part for part in (error.message, error.hint) if part),
+        error_hint=None if error is None else str(error),
         error_code=None if error is None else error.code,
     )
 

@@ -18,6 +18,10 @@ def own(tier, connection, project, path):
         row = find(connection, tier.session_id)
         if row is not None and row["ended_at"] is None and row["project"] in ("", project):
             return tier.session_id
+    if tier.manual:
+        id = f"manual-save-{project}"
+        register(connection, id, project, path or tier.folder, tier.clock(), owned=True)
+        return id
     id = tier.made.get(project)
     if id is None or find(connection, id) is None:
         id = f"{stamps.write(tier.clock()).replace('-', '').replace(':', '').replace(' ', '-')}-{os.urandom(4).hex()}"
@@ -37,12 +41,12 @@ def named(connection, session_id, project, directory, now):
     return session_id
 
 
-def register(connection, id, project, directory, now):
-    """Make a session, or renew the lease of the one that is there."""
+def register(connection, id, project, directory, now, *, owned=False):
+    """Make a session, or renew the lease of the one that is there; an `owned` one is the project's, not a process's."""
     connection.execute(
-        "INSERT INTO sessions (id, project, directory, started_at, runtime_lease_expires_at) VALUES (?, ?, ?, ?, ?) "
+        "INSERT INTO sessions (id, project, directory, started_at, runtime_lease_expires_at, ownership_mode) VALUES (?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (id) DO UPDATE SET runtime_lease_expires_at = excluded.runtime_lease_expires_at",
-        (id, project, directory, stamps.write(now), stamps.write(now + limits.LEASE_SECONDS)),
+        (id, project, directory, stamps.write(now), stamps.write(now + limits.LEASE_SECONDS), "project_owned" if owned else "shared"),
     )
 
 

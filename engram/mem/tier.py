@@ -8,23 +8,26 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from engram.mem import names
+from engram.errors import EngramError
+from engram.mem import names, sessions
 from engram.mem.database import Database
-from engram.mem.refusals import Refusal
 from engram.store import places
 
 
 class Tier:
     """`folder` is where the process works, `override` the project of --project or ENGRAM_PROJECT ("" without).
 
-    `roots` are the client's root folders, `session_id` a session that an agent registered in this process, `made` the
-    sessions we made ourselves by project, `choices` what was picked among several projects, `tokens` the open
-    questions for that, `prompts` the last prompt per session, `activity` what the reminder to save needs.
+    `manual` says that a person saves by hand, whose saves share one session per project. `roots` are the client's root
+    folders, `session_id` a session that an agent registered in this process, `made` the sessions we made ourselves by
+    project, `choices` what was picked among several projects, `tokens` the open questions for that, `prompts` the last
+    prompt per session, `activity` what the reminder to save needs.
     """
 
-    def __init__(self, *, folder=None, env=None, override="", user_dir=None, clock=time.time, patience=None, ignore_override=False):
+    def __init__(
+        self, *, folder=None, env=None, override="", user_dir=None, clock=time.time, patience=None, ignore_override=False, manual=False
+    ):
         self.env = os.environ if env is None else env
         self.folder = os.path.abspath(folder or os.getcwd())
         self.clock = clock
@@ -48,6 +51,7 @@ class Tier:
         self._roots = []
         self._call = threading.local()
         self.session_id = ""
+        self.manual = manual
         self.made = {}
         self.choices = {}
         self.tokens = {}
@@ -75,12 +79,8 @@ class Tier:
 
     @property
     def database(self):
-        """The Database; made when first asked for. Raises StorageError without a user folder."""
+        """The Database; made when first asked for."""
         if self._database is None:
-            if not self.user_dir:
-                raise Refusal(
-                    "no_data_folder", "there is no home folder to keep session memory in.", hint="Set ENGRAM_DATA_DIR to a folder."
-                )
             self._database = Database(self.user_dir, **({} if self._patience is None else {"patience": self._patience}))
         return self._database
 
@@ -95,8 +95,12 @@ class Tier:
         return os.urandom(16).hex()
 
     def close(self):
-        """Close the database."""
+        """End the sessions that this process made for itself, if the database is free, and close it."""
         if self._database is not None:
+            if self.made:
+                with suppress(EngramError), self._database.writing(given_up=lambda: True) as connection:
+                    for id in list(self.made.values()):
+                        sessions.end(self, connection, id, None)
             self._database.close()
 
 

@@ -35,7 +35,7 @@ def export_to(tier, path, *, project="", force=False):
 def import_from(tier, path):
     """Take in an export, a database or a chunk folder, all or nothing. Returns a Result; nothing beside `path` is written."""
     path = os.path.abspath(path)
-    if os.path.realpath(path) == os.path.realpath(tier.database.path):
+    if tier.database.exists() and os.path.realpath(path) == os.path.realpath(tier.database.path):
         raise UsageError("this is the database that session memory is kept in.")
     rows, notes = foreign.read(path)
     with tier.database.writing() as connection:

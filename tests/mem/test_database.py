@@ -13,7 +13,7 @@ import pytest
 
 import build
 from engram.errors import Busy, StorageError
-from engram.mem import doctor, filesystem, reading, writing
+from engram.mem import doctor, filesystem, overview, reading, writing
 from engram.mem.database import Database
 from tests.mem.conftest import rows
 from tests.trials import count
@@ -187,6 +187,8 @@ def test_a_damaged_database_is_a_clear_error_and_stays_as_it_is(tiers):
             call()
         assert tier.database.path in str(caught.value)
     assert doctor.report(tier).structured["status"] == "error"
+    found = overview.current_project(tier).structured
+    assert (found["project"], found["error_code"]) == ("alpha", "ENG_IO")
     assert os.path.getsize(tier.database.path) == 4016
 
 
@@ -227,3 +229,5 @@ def test_without_a_home_a_read_says_what_to_set(tmp_path):
     with pytest.raises(Exception) as caught:
         reading.search(tier, query="x")
     assert "ENGRAM_DATA_DIR" in str(caught.value)
+    assert overview.current_project(tier).structured["project"]
+    assert doctor.report(tier).structured["status"] == "error"

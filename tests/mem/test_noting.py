@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 from engram.mem import limits, noting, overview, passive, reading, writing
@@ -73,6 +75,34 @@ def test_a_session_without_a_project_takes_that_of_its_rows_or_asks(tiers):
     assert error.data["available_projects"] == ["p1"]
     assert save(tier, session_id="free", project="p1")["project"] == "p1"
     assert save(tier, title="again", session_id="free")["project_source"] == "session"
+
+
+def test_a_process_that_ends_ends_the_session_it_made_and_no_other(tiers):
+    tier = tiers()
+    noting.session_start(tier, id="host-1")
+    save(tier)
+    noting.session_end(tier, id="host-1")
+    noting.session_start(tier, id="host-2")
+    tier.session_id = ""
+    own = save(tier, title="another")["session_id"]
+    tier.close()
+    ended = {row["id"]: row["ended_at"] is not None for row in rows(tiers(), "SELECT id, ended_at FROM sessions")}
+    assert ended == {"host-1": True, "host-2": False, own: True}
+
+
+def test_a_process_that_ends_while_the_database_is_busy_does_not_wait(tiers):
+    tier = tiers()
+    save(tier)
+    connection = sqlite3.connect(tier.database.path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    tier.close()
+    connection.close()
+
+
+def test_what_a_person_saves_by_hand_shares_one_session_per_project(tiers):
+    for _ in range(2):
+        save(tiers(manual=True), title=f"t{_}")
+    assert rows(tiers(), "SELECT id, ownership_mode FROM sessions") == [{"id": "manual-save-alpha", "ownership_mode": "project_owned"}]
 
 
 @pytest.mark.parametrize("id", ["", "  ", "x" * 201, "a\nb", "AKIA" + "Q7W2E9R4T6Y1U3I5"])
