@@ -27,6 +27,9 @@ def main(argv=None):
         from engram.server import main as serve
 
         return serve(words[1:], surface="mem")
+    import gc  # only here: the version needs none, and the server has its own way
+
+    gc.set_threshold(50_000)  # a start makes thousands of objects and no garbage; looking for some takes 1 to 2 ms
     from engram.cli.main import main as run
 
     return run(words)
