@@ -7,7 +7,7 @@ and exit code 0, and stderr says why.
 from __future__ import annotations
 
 from engram.cli import hook_events
-from engram.cli.context import write
+from engram.cli.context import Context, write
 from engram.errors import EngramError
 from engram.store import places
 
@@ -19,8 +19,9 @@ sets it up. Writes which memories a session got into your Engram folder, and no 
 """
 
 
-def main(words, context):
+def main(words, context=None):
     """Answer the event on stdin for the host that `words` name. Returns 0, always."""
+    context = context or Context()
     if "--help" in words or "-h" in words:
         write(context.stdout, HELP)
         return 0
