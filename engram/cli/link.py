@@ -40,7 +40,7 @@ def _common(parser):
 def run_link(context, args):
     """Link hosts, or list them."""
     where = site_of(context)
-    if args.hosts == ["list"]:
+    if "list" in args.hosts:
         return _listing(where)
     hosts, skipped = _chosen(args.hosts, where)
     if args.commit_approval and all(row.name != "codex" for row in hosts):
@@ -57,9 +57,9 @@ def run_link(context, args):
 def run_unlink(context, args):
     """Take hosts' links out again."""
     where = site_of(context)
-    if args.hosts == ["list"]:
+    if "list" in args.hosts:
         return _listing(where)
-    everything = args.hosts == ["all"]
+    everything = "all" in args.hosts
     hosts = [row for row in table.HOSTS if row.shape != "bundle"] if everything else _chosen(args.hosts, where)[0]
     rows = [_undo(host, where, _options(args), args, {}, single=len(hosts) == 1) for host in hosts]
     if everything:
@@ -83,7 +83,7 @@ def site_of(context, *, user=None, refresh=False):
 
 def _chosen(names, where):
     """Return (rows of the hosts to do, report rows of those that are skipped)."""
-    if names == ["all"]:
+    if "all" in names:
         known = [row for row in table.HOSTS if row.shape != "bundle"]
         away = [row for row in known if not where.here(row)]
         why = "it is not on this machine: no program on PATH, no folder of its own."
@@ -138,7 +138,7 @@ def _undo(host, where, options, args, overlay, *, single):
         return _row(host, where, "refused", error=error)
     files = [change for change in made if change[0].after != change[0].before]
     say = []
-    if host.name == "claude" and where.user and options.mcp and (args.hosts != ["all"] or in_claude_json(where)):
+    if host.name == "claude" and where.user and options.mcp and ("all" not in args.hosts or in_claude_json(where)):
         say = ["claude mcp remove --scope user engram"]
     status = ("planned" if args.plan else "unlinked") if files or say else "not linked"
     return _row(host, where, status, files, planned.notes, say)
