@@ -7,15 +7,14 @@ claims what it is about to inject in one transaction, so that the session gets i
 """
 from __future__ import annotations
 
-import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every prompt
 import os
 import time
 
 from engram import files
-from engram.errors import StorageError
+from engram.store import user_records
 
 FILE = "hooks.db"
-Error = sqlite.Error
+Error = user_records.Error
 SCHEMA = ("CREATE TABLE IF NOT EXISTS session (id TEXT PRIMARY KEY, source TEXT, begun REAL) WITHOUT ROWID",
           "CREATE TABLE IF NOT EXISTS got (id TEXT, key TEXT, mark TEXT, PRIMARY KEY (id, key)) WITHOUT ROWID")
 KEPT_SECONDS = 14 * 24 * 3600
@@ -30,7 +29,7 @@ class Session:
         self.id = files.sha256(name.encode("utf-8", "surrogatepass"))[:32]
 
     def got(self):
-        """Return `{key: mark}` of what this session got; empty when nothing is known. Raises sqlite.Error."""
+        """Return `{key: mark}` of what this session got; empty when nothing is known. Raises Error."""
         if self.file is None or not os.path.exists(self.file):
             return {}
         return dict(self._do(lambda rows: rows.execute("SELECT key, mark FROM got WHERE id = ?", (self.id,)).fetchall()))
@@ -62,27 +61,4 @@ class Session:
         return self._do(do)
 
     def _do(self, work):
-        if self.file is None:
-            raise StorageError("there is no home folder to keep it in.", hint="Set ENGRAM_DATA_DIR.")
-        files.ensure_private(self.file)
-        try:
-            return self._transact(work)
-        except sqlite.OperationalError:
-            raise  # busy, full or read-only
-        except sqlite.DatabaseError:
-            files.replace(self.file, b"")
-            return self._transact(work)
-
-    def _transact(self, work):
-        connection = sqlite.connect(self.file, timeout=1, isolation_level=None)
-        try:
-            connection.execute("PRAGMA synchronous = OFF")
-            connection.execute("PRAGMA journal_mode = MEMORY")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA:
-                connection.execute(statement)
-            result = work(connection)
-            connection.execute("COMMIT")
-            return result
-        finally:
-            connection.close()
+        return user_records.transact(self.file, SCHEMA, work, timeout=1, synced=False)

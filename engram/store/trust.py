@@ -8,12 +8,12 @@ counts as seen there, by the hash of its bytes. A file that can't be read as tha
 """
 from __future__ import annotations
 
-import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 import os
 import time
 
 from engram import files
 from engram.errors import EngramError, diagnostic
+from engram.store import user_records
 
 FILE = "trust.db"
 SCHEMA = ("CREATE TABLE IF NOT EXISTS workspace (path TEXT PRIMARY KEY, since TEXT NOT NULL, looked TEXT NOT NULL) WITHOUT ROWID",
@@ -67,14 +67,14 @@ class _Rows:
     def sha256(self, path, key):
         try:
             row = self.connection.execute("SELECT sha256 FROM seen WHERE path = ? AND key = ?", (path, key)).fetchone()
-        except sqlite.Error:
+        except user_records.Error:
             return None
         return row and row[0]
 
     def all(self, path):
         try:
             rows = self.connection.execute("SELECT key, sha256, text FROM seen WHERE path = ?", (path,)).fetchall()
-        except sqlite.Error:
+        except user_records.Error:
             return {}
         return {key: (sha256, text) for key, sha256, text in rows}
 
@@ -87,9 +87,9 @@ def read(place):
     if not on or file is None or not os.path.isfile(file):
         return Trust(on, path, "", None)
     try:
-        rows = _Rows(sqlite.connect(file, timeout=2, check_same_thread=False))
+        rows = _Rows(user_records.open_to_read(file))
         found = rows.connection.execute("SELECT looked FROM workspace WHERE path = ?", (path,)).fetchone()
-    except sqlite.Error:
+    except user_records.Error:
         return Trust(on, path, "", None)
     return Trust(on, path, found[0] if found else "", rows)
 
@@ -134,40 +134,23 @@ def identity(place):
 
 
 def _write(place, contents, *, whole):
-    path, today = identity(place), time.strftime("%Y-%m-%d")
+    path, today, file = identity(place), time.strftime("%Y-%m-%d"), _file(place)
     rows = [(path, key, files.sha256(content), None if key.startswith(NOT_KEPT) else content)
             for key, content in contents.items()]
-    file = _file(place)
+
+    def work(connection):
+        if whole:
+            connection.execute("INSERT INTO workspace VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET looked = excluded.looked",
+                               (path, today, today))
+            connection.execute("DELETE FROM seen WHERE path = ?", (path,))
+        connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows)
+
     try:
-        if file is None:
-            raise EngramError("there is no home folder to keep it in.", hint="Set ENGRAM_DATA_DIR.")
-        files.ensure_private(file)
-        try:
-            _update(file, path, today, rows, whole)
-        except sqlite.OperationalError:
-            raise  # busy, full or read-only: the record itself is sound
-        except sqlite.DatabaseError:
-            files.replace(file, b"")  # damaged, so it trusts nothing any more: begin anew
-            _update(file, path, today, rows, whole)
-    except (OSError, sqlite.Error, EngramError) as error:
+        user_records.transact(file, SCHEMA, work, timeout=10)
+    except (user_records.Error, EngramError) as error:
         return [diagnostic("trust.not_recorded", "warning", f"could not record that you trust this workspace: {error}",
                            file=file, remediation="Make your Engram folder writable, then run: engram trust")]
     return []
-
-
-def _update(file, path, today, rows, whole):
-    connection = sqlite.connect(file, timeout=10)
-    try:
-        with connection:  # one transaction: a crash leaves the record as it was
-            for statement in SCHEMA:
-                connection.execute(statement)
-            if whole:
-                connection.execute("INSERT INTO workspace VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET looked = excluded.looked",
-                                   (path, today, today))
-                connection.execute("DELETE FROM seen WHERE path = ?", (path,))
-            connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows)
-    finally:
-        connection.close()
 
 
 def _present(store):

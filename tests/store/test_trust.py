@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from engram import files
-from engram.store import trust
+from engram.store import trust, user_records
 from engram.store.vault import Store
 
 
@@ -150,7 +150,7 @@ def test_a_writer_that_waits_too_long_loses_nothing(place, monkeypatch):
     holder = sqlite3.connect(os.path.join(place.user_dir, trust.FILE), isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     connect = sqlite3.connect
-    monkeypatch.setattr(trust.sqlite, "connect", lambda file, timeout, **more: connect(file, timeout=0, **more))
+    monkeypatch.setattr(user_records.sqlite, "connect", lambda file, timeout, **more: connect(file, timeout=0, **more))
     (found,) = trust.look(place, {key: b"one"})
     assert found["id"] == "trust.not_recorded"
     holder.execute("ROLLBACK")
