@@ -17,6 +17,8 @@ SAMPLE = 64  # newest rows of a word that tell how frequent it is
 TITLE, TOPIC, CONTENT = 5.0, 3.0, 1.0
 WHOLE = 3.0  # for the query's own words in a row, as typed
 MOST_WORDS = 32
+RECENT = 20_000  # newest rows among which a save looks for two words together
+LOOKED_UP = 5  # words of a new title by which rows like it are looked for
 PAIRS = 3  # of so many of the rarest words every pair is looked up by itself
 
 # groups: one per word of the query, each a list of alternatives, each a tuple of tokens that must all be there
@@ -52,9 +54,11 @@ def alike(connection, query, filters, *, limit, now):
     """Return [(row, score)] of rows that share words with a Query, fewer looked at than by `search`: for every save."""
     if not query.groups:
         return []
+    # long words tend to be rare ones, and each costs a look into the index
+    query = query._replace(groups=sorted(query.groups, key=lambda group: -len(group[0][0]))[:LOOKED_UP])
     facets = _facets(connection, filters)
     weights, newest = _frequencies(connection, query, facets)
-    ids = _with_some(connection, query, facets, newest, pairs=2)
+    ids = _with_some(connection, query, facets, newest, pairs=2, after=_top(connection) - RECENT)
     return _with_rows(connection, _scored(connection, ids[: POOL // 4], query, weights, now)[:limit])
 
 
@@ -122,10 +126,15 @@ def _others(connection, project):
     return any(connection.execute(f"SELECT 1 FROM observations WHERE project {sign} ? LIMIT 1", (project,)).fetchone() for sign in "<>")
 
 
-def _matching(connection, expressions, facets, limit):
-    # the newest rows that match all expressions
+def _matching(connection, expressions, facets, limit, after=0):
+    # the newest rows beyond `after` that match all expressions
     match = " AND ".join([*expressions, *facets])
-    return [row[0] for row in connection.execute("SELECT rowid FROM terms WHERE terms MATCH ? ORDER BY rowid DESC LIMIT ?", (match, limit))]
+    query = "SELECT rowid FROM terms WHERE terms MATCH ? AND rowid > ? ORDER BY rowid DESC LIMIT ?"
+    return [row[0] for row in connection.execute(query, (match, after, limit))]
+
+
+def _top(connection):
+    return connection.execute("SELECT max(rowid) FROM terms").fetchone()[0] or 1
 
 
 def _frequencies(connection, query, facets):
@@ -133,7 +142,7 @@ def _frequencies(connection, query, facets):
 
     A word is as frequent as its newest rows lie close together: counting all of them would cost what is stored.
     """
-    top = connection.execute("SELECT max(rowid) FROM terms").fetchone()[0] or 1
+    top = _top(connection)
     weights, newest = [], []
     for group in query.groups:
         rows = _matching(connection, [_expression(group, "title content topic")], facets, SAMPLE)
@@ -153,7 +162,7 @@ def _with_all(connection, query, facets, newest):
     return ids
 
 
-def _with_some(connection, query, facets, newest, pairs=PAIRS):
+def _with_some(connection, query, facets, newest, pairs=PAIRS, after=0):
     """Return ids of rows that have some of the words: two of the rarest, or a rare one."""
     found = sorted((rows[-1] if len(rows) == SAMPLE else 0, number) for number, rows in enumerate(newest) if rows)
     rare = [_expression(query.groups[number], "title content topic") for _, number in found[:pairs]]
@@ -161,7 +170,7 @@ def _with_some(connection, query, facets, newest, pairs=PAIRS):
     if len(newest) > 1:
         for at, one in enumerate(rare):
             for other in rare[at + 1 :]:
-                ids.update(dict.fromkeys(_matching(connection, [one, other], facets, SAMPLE // 2)))
+                ids.update(dict.fromkeys(_matching(connection, [one, other], facets, SAMPLE // 2, after)))
     counts = {}
     for rows in newest:
         for id in rows:
