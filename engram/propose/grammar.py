@@ -20,6 +20,7 @@ _SPACED = (
     (r"\bprefer(?:red|s)? (?P<b>[^,;]{1,60}?) (?:over|to) (?P<a>[^\s,;]+)", r"prefer \g<b> {instead} \g<a> , "),
     (r"chuyển từ (?P<a>[^,;]{1,40}?) sang (?P<b>[^\s,;]+)", r"dùng \g<b> {instead} \g<a> , "),
     (r"thay (?P<a>[^,;]{1,40}?) bằng (?P<b>[^\s,;]+)", r"dùng \g<b> {instead} \g<a> , "),
+    (r", (?:and |but )?no longer (?=[^\s,;]+(?: [^\s,;]+)?(?:$|[,;.]| for | in | on ))", " {instead} "),
     (r"\b(?:instead of|rather than|in place of|in lieu of)\b", "{instead}"),
     (r", (?:and |but )?not (?=[^\s,;]+(?: [^\s,;]+)?(?:$|[,;.]| for | in | on | when | to ))", " {instead} "),
     (r"\b(?:thay vì|thay cho)\b|(?:, )?chứ không (?:phải |dùng )?", "{instead}"),
@@ -34,12 +35,14 @@ _SPACED = (
     (r"\bavoid (?=\w+ing\b)|\brefrain from\b|\bnever\b|\bneither\b|\bnor\b|\bnot\b|\b(?:is|are) (?:forbidden|prohibited|disallowed|banned)\b", "{neg} "),
     (r"\b(?:forbid|prohibit|disallow|ban)(?:s)?\b|\bno (?=\w)", "{neg} "),
     (r"\bavoid\b", "{neg} use"),
+    (r"\bdisabl(?=e[sd]?\b|ing\b)", "{neg} enabl"), (r"\bexclud(?=e[sd]?\b|ing\b)", "{neg} includ"),
+    (r"\bkhông bao giờ\b", "{neg}"),
     (r"\bkhông (?:được|nên|phải|cần)\b|\b(?:đừng|chớ|cấm|không(?! gian))\b", "{neg}"),
     (r"\btránh\b(?: dùng\b| sử dụng\b)?", "{neg} dùng"),
     # one word for what is one word
     (r"\bsử dụng\b|\bxài\b", "dùng"),
     (r"\bưu tiên\b", "ưutiên"),
-    (r"\bcài đặt\b", "càiđặt"),
+    (r"\bcài đặt\b", "càiđặt"), (r"\bgiới hạn\b", "giớihạn"),
     (r"\b(?:được )?(?:lưu trữ|lưu|ghi|đặt|triển khai|chạy|nằm|viết|gửi|đẩy)(?= (?:trong|trên|ở|tại|vào|lên|bằng|tới|đến)\b)", "đặttại"),
     (r"\b(?:bring|make) sure\b|\bensure\b", "ensure"),
     (r"\b(?:at most|no more than|up to|maximum of|tối đa)\b", "atmost"),
@@ -61,9 +64,9 @@ _UNSPACED = (
 )
 
 DROPPED = frozenset("""
-a an the this that these those please always must should shall will would strictly really just simply only-ever also we
+a an the this that these those please always must should shall will would strictly really just simply only-ever also we allow allowed allows permit permitted permits
 you your our they their it its us everyone all any each be been being has have had do does did currently now today
-luôn hãy phải nên cần các những này đó thì chúng ta tôi được bị đã đang sẽ rồi và mọi
+can could may might luôn hãy phải nên cần các những này đó thì chúng ta tôi được bị đã đang sẽ rồi và mọi
 """.split())
 DETERMINERS = frozenset("a an the this that these those our your its their each every any all".split())
 
@@ -71,7 +74,7 @@ DETERMINERS = frozenset("a an the this that these those our your its their each 
 PREPOSITIONS = frozenset("""
 in on at to for of by from into via with within through during under over about as per when while if where after before until
 without except unless between against across toward towards upon
-trong trên cho với khi ở tại vào từ của bằng qua sau trước đến tới lên nếu ngoại để
+trong trên cho với theo khi ở tại vào từ của bằng qua sau trước đến tới lên nếu ngoại để
 在 对 當 当 于 於 从 從 向 给 給
 """.split())
 # Of these, the ones whose exchange changes the meaning: they count as words of the statement.
@@ -80,28 +83,31 @@ RESTRICTING = frozenset("of của in on for when while during under only if wher
 # Of these, the ones behind which a choice may stand: "stored in …", "built with …".
 SETTLING = frozenset("""
 in on at to by from into via with within through over as under after before until between against toward towards
-trong trên với ở tại vào từ bằng qua sau trước tới đến lên
+trong trên với theo ở tại vào từ bằng qua sau trước tới đến lên
 """.split())
-INSTRUMENTS = frozenset("with via through by over bằng qua với".split())
+INSTRUMENTS = frozenset("as with via through by over bằng qua với".split())
+HOLDING = frozenset("in on at within inside when while during under trong trên ở tại khi".split())
 EXCEPTING = frozenset("except unless trừ besides".split())
 
-CHOOSING = frozenset("use prefer choose pick adopt select default standardize dùng ưutiên chọn".split())
+CHOOSING = frozenset("use prefer choose pick adopt select standardize dùng ưutiên chọn".split())
 # Verbs whose object is what the statement is about and whose place is the choice: "store sessions in Redis".
 PLACING = frozenset("""
-store keep put save place write send deploy publish host log push ship move name call set serve build format locat install
-manag load persist cach own route maintain encod sort run live listen sit go land reside stay hang lưu đặt ghi gửi đẩy
+store keep put save place write written built held sent made drawn cut indent write send deploy publish host log push ship move name call set serve build format locat install
+manag load persist cach own route maintain encod sort run live listen sit go land reside stay hang viết lưu đặt ghi gửi đẩy
 đặttại
 """.split())
-COPULAS = frozenset("is are was were equals means = : là 是 placed choose default become".split())
+COPULAS = frozenset("is are was were equals means = : là 是 placed choose become".split())
 # Verbs that take one more object without losing the first: "run the linter", "run the tests".
 ADDING = frozenset("""
 run check test call add review notify update include ask tell read document restart verify validate lint rebuild clean delete
 remove create need require support handle feed emit expose provide contain depend import export fetch trigger start
 open close merge commit rotate retry invoke warn ensure follow monitor cover scan drop pass wait return send wrap escape
 quote quot sign encrypt back copy sync archive expire allow accept reject throw raise mock stub squash rebase tag label pin bump
-chạy kiểm gọi thêm xoá xóa sửa đọc viết cập mở đóng gộp ký
+giớihạn chạy kiểm gọi thêm xoá xóa sửa đọc viết cập mở đóng gộp ký
 """.split())
-MODALS = frozenset("to neg ended can could may might".split())
+# Verbs that one subject alone can have: whose subject it is, is the choice.
+OWNING = frozenset("own own lead maintain manag sở".split())
+MODALS = frozenset(["to"])
 
 ENVIRONMENTS = frozenset("""
 stag staging production prod dev develop development test qa ci local locally linux macos mac windows ios android arm
@@ -112,6 +118,25 @@ monday tuesday wednesday thursday friday saturday sunday nightli hourli daili we
 night noon midnight weekend weekday january february march april may june july august september october november december
 nightly hourly daily weekly monthly yearly quarterly
 """.split())
+# Things of one kind, of which a project usually picks one: two of a row exclude each other, of two rows they don't.
+FAMILIES = tuple(row.split() for row in (
+    "npm pnpm yarn bun", "pip uv poetry pipenv conda rye", "maven gradle ant sbt", "make just bazel buck cmake ninja meson",
+    "postgres postgresql mysql mariadb sqlite oracle mssql sqlserver cockroachdb mongodb dynamodb cassandra",
+    "kafka rabbitmq sqs nats pulsar kinesis activemq", "redis memcached valkey hazelcast",
+    "jenkins buildkite circleci travis teamcity github gitlab drone actions", "docker podman containerd buildah",
+    "terraform pulumi cloudformation opentofu cdk ansible", "helm kustomize argocd flux", "aws gcp azure heroku render vercel netlify fly",
+    "tab space spaces tabs", "utc gmt local", "camelcase snakecase kebabcase pascalcase screamingcase", "debug info warn warning trace verbose",
+    "jest vitest mocha jasmine ava", "pytest unittest nose tox", "playwright cypress selenium puppeteer",
+    "eslint biome tslint oxlint standard", "ruff flake8 pylint", "black yapf autopep8", "prettier dprint",
+    "webpack vite esbuild rollup parcel turbopack", "react vue svelte angular solid elm", "express fastify koa hapi nestjs",
+    "django flask fastapi starlette tornado", "rest grpc graphql soap trpc", "json yaml toml xml protobuf avro msgpack csv",
+    "typescript javascript python go golang rust java kotlin scala ruby php elixir swift csharp dart",
+    "sentry rollbar bugsnag honeybadger", "prometheus datadog graphite influxdb newrelic", "loki elasticsearch splunk opensearch papertrail",
+    "vault kms doppler", "launchdarkly unleash flagsmith growthbook", "sphinx mkdocs docusaurus hugo jekyll gatsby",
+    "squash rebase merge", "jira linear asana trello", "slack teams discord", "s3 gcs minio", "nginx caddy traefik haproxy apache envoy",
+    "ubuntu debian alpine fedora centos", "english vietnamese chinese german french spanish", "ses sendgrid mailgun postmark",
+    "celery sidekiq rq dramatiq", "sqlalchemy prisma drizzle typeorm sequelize knex", "flyway liquibase alembic",
+))
 UNITS = frozenset("""
 s ms m h d second sec minut minute hour day week month year time tri try attempt retri kb mb gb tb kib mib gib byte line
 charact character request percent % row item page node replica core worker thread point pixel px column step user seat
@@ -121,7 +146,7 @@ NUMBERS = {word: str(value) for value, word in enumerate(
     "zero one two three four five six seven eight nine ten eleven twelve".split())} | {
     "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90",
     "hundred": "100", "twice": "2", "thrice": "3"}
-REASONS = (r"(?<=\S)[,;]? (?:because|so that|given that)\b.*|(?<=\S), (?:since|as|so)\b.*|(?<=\S),?(?<! thay)(?<!^thay) (?:bởi vì|bởi|vì)\b.*"
+REASONS = (r"(?<=\S)[,;]? (?:because|so that|given that)\b.*|(?<=\S),? to (?:avoid|prevent|reduce|save)\b.*|(?<=\S), (?:since|as|so)\b.*|(?<=\S),?(?<! thay)(?<!^thay) (?:bởi vì|bởi|vì)\b.*"
            r"|(?<=\S)[，,]?(?:因为|因為|由于|由於|以便).*")
 
 _compiled = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from engram.propose import grammar
-from engram.propose.statement import CHOICE, LONGEST, OBJECT, SCOPE, SUBJECT, alike, is_measure, role
+from engram.propose.statement import CHOICE, LONGEST, OBJECT, SCOPE, SUBJECT, alike, is_measure, plain, role
 from engram.text.stems import stem
 
 SAME, EXTENDS, CONTRADICTS, CLOSE, OTHER = "same", "extends", "contradicts", "close", "other"
@@ -21,6 +21,7 @@ SHORTENED = 40  # characters from which on a text that ends in … may be a card
 Relation = namedtuple("Relation", "kind score why")
 _TIMES = {*grammar.TIMES, *map(stem, grammar.TIMES)}
 _ENVIRONMENTS = {*grammar.ENVIRONMENTS, *map(stem, grammar.ENVIRONMENTS)}
+_family = {}
 _Span = namedtuple("_Span", "old new old_at new_at")
 NONE = Relation(OTHER, 0.0, "")
 
@@ -72,6 +73,8 @@ def _aligned(new, old, score):
             return Relation(EXTENDS if not old.rejected else CLOSE, score, "differs in what is put aside only")
         if mismatch:
             return Relation(CONTRADICTS, max(score, 0.9), "the same words with the opposite polarity")
+        if new.reason and plain(new.reason) != plain(old.reason):
+            return Relation(EXTENDS, max(score, 0.9), f"says why: “{new.reason.strip(' ,')}”")
         if _verbs(new) != _verbs(old) and new.plain != old.plain:
             return Relation(SAME if not _verbs(new) or not _verbs(old) else EXTENDS, max(score, 0.9), "the same statement in other words")
         return Relation(SAME, max(score, 0.95), "the same words but for filling")
@@ -141,11 +144,16 @@ def _exchanged(new, old, spans, mismatch, score):
         if roles & {SUBJECT, SCOPE, OBJECT}:
             return Relation(OTHER, score, f"the same of something else: {_changes(exchanges)}")
         if len(parts) == 1 and roles == {CHOICE} and _settled(new, spans, parts[0]):
-            if mismatch:
+            if mismatch or new.negative:  # one thing denied leaves room for another
                 return Relation(OTHER, score, f"another choice, denied: {_changes(exchanges)}")
             if not specific:
-                return close if len(new.keys) <= 3 else Relation(OTHER, score, _shared(shared))
-            if len(shared) / len(set(old.keys) - {"use"}) >= 0.34:
+                return close._replace(score=max(score, SUBJECT_ALIKE)) if len(new.keys) <= 3 else Relation(OTHER, score, _shared(shared))
+            alternative = _alternative(new, old, parts[0])
+            if alternative is False:
+                return Relation(OTHER, score, _shared(shared))
+            if len(shared) / len(set(old.keys) - {"use"}) >= 0.3:
+                if alternative is None:
+                    return close._replace(score=max(score, SUBJECT_ALIKE))
                 return Relation(CONTRADICTS, max(score, 0.7), f"another choice for the same slot: {_changes(exchanges)}")
         if specific and (len(shared) >= 2 or CHOICE in roles) and score >= SUBJECT_ALIKE:
             return close
@@ -154,6 +162,40 @@ def _exchanged(new, old, spans, mismatch, score):
     if _same_subject(new, old) and score >= SUBJECT_ALIKE:
         return Relation(CLOSE, score, f"the same subject: {_quoted(_in_order(new, shared))}")
     return Relation(OTHER, score, _shared(shared))
+
+
+def _alternative(new, old, span):
+    """Whether two choices exclude each other: True, False, or None for a person to say.
+
+    Two of one kind do, two of known and different kinds don't. Of others: "use A for installs" and "use B for installs"
+    do; where an order shares nothing else than where it holds ("in the API"), or one choice takes more words than
+    the other, both may be meant.
+    """
+    mine, theirs = _kinds(span.new), _kinds(span.old)
+    before = [word.kind for word in new.words[:new.telling[span.new_at]] if word.kind in ("choice", "copula", "placing", "prep")]
+    governor = before[-1] if before else "choice"
+    if mine & theirs:
+        return True
+    if mine and theirs and governor == "choice":
+        return False
+    even = len(span.old) == len(span.new) == 1
+    if any(key[:1].isdigit() for key in span.new + span.old):
+        return True
+    if new.words[0].kind != "choice" or old.words[0].kind != "choice":
+        return True if even or governor != "prep" else None
+    first = next((at for at, word in enumerate(new.words) if word.kind == "prep"), None)
+    slot = range(span.new_at, span.new_at + len(span.new))
+    scoped = first is not None and new.words[first].key in grammar.HOLDING and all(
+        at > first for number, at in enumerate(new.telling) if number not in slot and new.words[at].kind != "choice")
+    return None if scoped and even or not scoped and not even else not scoped
+
+
+def _kinds(keys):
+    if not _family:
+        for number, row in enumerate(grammar.FAMILIES):
+            for word in row:
+                _family.setdefault(stem(word), set()).add(number)
+    return set().union(*(_family.get(key, ()) for key in keys))
 
 
 def _changes(exchanges):
@@ -207,6 +249,8 @@ def _role(new, old, span):
     if opened != opened_before and None not in (opened, opened_before):
         return SCOPE
     places = {role(new.words, at), role(old.words, was)}
+    if places == {OBJECT} and all(numbers) and all(w.kind == "number" for w in mine + theirs):
+        return "unsure"  # "supports iOS 15": one more version, or another
     return places.pop() if len(places) == 1 else SUBJECT if SUBJECT in places else "unsure"
 
 

@@ -43,10 +43,10 @@ class Statement:
     """A sentence or list entry.
 
     `words` in order, `keys` those that count, `rejected` the keys it puts aside ("instead of …"), `turned` how many
-    keys at the end stood in a clause in front.
+    keys at the end stood in a clause in front, `reason` the "because …" that was set aside.
     """
 
-    __slots__ = ("text", "plain", "words", "telling", "keys", "content", "negative", "ended", "rejected", "turned")
+    __slots__ = ("text", "plain", "words", "telling", "keys", "content", "negative", "ended", "rejected", "turned", "reason")
 
     def __init__(self, text):
         self.text = text
@@ -59,7 +59,9 @@ class Statement:
 
     def _read(self, text):
         flat = fold(" ".join(_unmarked(text).split()))
-        flat = re.sub(grammar.REASONS, "", flat) if len(flat) < 4000 else flat
+        found = re.search(grammar.REASONS, flat) if len(flat) < 4000 else None
+        self.reason = found[0] if found else ""
+        flat = flat.replace(self.reason, "", 1)
         flat = grammar.rewrite(flat)
         negations, determined, broken, putting_aside = 0, False, False, False
         pending = []
@@ -222,7 +224,10 @@ def role(words, at):
     # "X is the …" names one thing: which one is the choice
     copula = next((i for i in range(slot + 1, len(words)) if words[i].kind == "copula"), None)
     identity = copula is not None and copula + 1 < len(words) and words[copula + 1].determined
-    return CHOICE if identity and not any(_is_verb(w) for w in words[slot:copula]) else SUBJECT
+    if identity and not any(_is_verb(w) for w in words[slot:copula]):
+        return CHOICE
+    verb = next((word for word in words[slot + 1:] if _is_verb(word)), None)
+    return UNSURE if verb is not None and verb.key in grammar.OWNING else SUBJECT
 
 
 def _placed(words, at):
@@ -235,6 +240,8 @@ def _placed(words, at):
     ordered = words[0].kind in ("choice", "placing", "adding")
     if words[at].key not in grammar.SETTLING:
         return _without_verb(words, at) if not any(_is_verb(w) for w in words[:at]) else SCOPE
+    if before.kind == "copula":
+        return CHOICE
     if before.kind == "placing" or at > 1 and (words[at - 2].kind == "copula" or before.shown.endswith("ed")) and before.kind != "choice":
         return CHOICE
     if before.kind == "adding":
@@ -274,7 +281,7 @@ def is_measure(words, at):
     after = words[at + 1] if at + 1 < len(words) else None
     before = words[at - 1] if at else None
     counts = (after is not None and after.kind == "word" and not after.after_break
-              and (before is None or before.kind in ("choice", "copula", "placing", "adding")))
+              and (before is None or before.kind in ("choice", "copula", "placing", "adding", "prep")))
     return bool(counts or re.search(r"\d(?:%|[a-z]{1,3})$", words[at].shown)
                 or after is not None and after.key in _UNITS
                 or before is not None and before.key in ("atmost", "atleast", "every", "after", "within", "limit", "port", "default"))
