@@ -10,7 +10,9 @@ from engram import __version__
 
 def main(argv=None):
     """Run Engram with `argv` (default: `sys.argv`) and return the exit code."""
-    argv = sys.argv if argv is None else argv
+    if argv is None:
+        _speak_utf8()
+        argv = sys.argv
     name = argv[0].replace("\\", "/").rsplit("/", 1)[-1].lower()
     words = argv[1:]
     if name in ("engram-mcp", "engram-mcp.exe"):
@@ -30,9 +32,32 @@ def main(argv=None):
     import gc  # only here: the version needs none, and the server has its own way
 
     gc.set_threshold(50_000)  # a start makes thousands of objects and no garbage; looking for some takes 1 to 2 ms
+    if words[:1] in (["hook"], ["agent-hook"]):
+        from engram.cli.hook import main as answer  # people wait for it at every prompt: past the dispatch, 1 ms
+
+        return answer(words[1:])
     from engram.cli.main import main as run
 
     return run(words)
+
+
+def _speak_utf8():
+    """Start again in UTF-8 mode where the locale has another encoding: file names in a store are UTF-8 everywhere.
+
+    What goes to a terminal stays in the locale's encoding.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        import os  # only here and below: hardly any machine is like this
+
+        os.environ["ENGRAM_TERMINAL"] = getattr(sys.stdout, "encoding", None) or "ascii"
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    if sys.flags.utf8_mode:
+        import os
+
+        encoding = os.environ.pop("ENGRAM_TERMINAL", None)
+        for stream in (sys.stdout, sys.stderr) if encoding else ():
+            if stream is not None:
+                stream.reconfigure(encoding=encoding, errors="replace")
 
 
 if __name__ == "__main__":

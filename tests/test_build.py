@@ -99,6 +99,10 @@ def test_the_file_starts_with_a_shell_line_and_is_an_archive_that_shiv_can_read(
     assert names == sorted(names) and not [name for name in names if name.startswith("/") or ".." in name]
 
 
+def test_the_file_stays_under_eight_mebibytes(built):
+    assert os.path.getsize(built) < 8 * 1024 * 1024
+
+
 def test_engram_mcp_is_the_same_file_under_its_other_name(built):
     assert sha256(os.path.join(os.path.dirname(built), "engram-mcp")) == sha256(built)
 

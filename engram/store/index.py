@@ -10,6 +10,7 @@ all files.
 from __future__ import annotations
 
 import _sqlite3 as sqlite  # see index_tables
+import atexit
 import os
 import stat
 import sys
@@ -29,6 +30,7 @@ VERSION = "1"
 DAMAGE = (sqlite.DatabaseError, ValueError, TypeError, OverflowError, IndexError, KeyError, MemoryError)
 _SCHEMA = index_tables.SCHEMA + rows.SCHEMA
 _spare: dict[str, list] = {}
+atexit.register(lambda: close_all())  # 3.13 warns of connections that are open at the end
 
 
 class Damaged(Exception):

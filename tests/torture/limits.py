@@ -99,10 +99,10 @@ def derived(path):
 
 
 def full_disk(trial, lost):
-    """A file system of 3 MB filled to the brim; needs the right to mount."""
+    """A file system of 2 MB filled to the brim; needs the right to mount."""
     folder = tempfile.mkdtemp(prefix="engram-full-")
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m,mode=755", "tmpfs", folder], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=2m,mode=755", "tmpfs", folder], capture_output=True
     ).returncode:
         shutil.rmtree(folder)
         return 0
@@ -113,7 +113,7 @@ def full_disk(trial, lost):
         before = place.memories()
         for spare in (0, 1, 2, 6, 12):
             filler = os.path.join(folder, "filler")
-            with open(filler, "wb") as file:
+            with open(filler, "wb", buffering=0) as file:
                 fill(file)
             os.truncate(filler, max(0, os.path.getsize(filler) - spare * 4096))
             for words in (
@@ -142,7 +142,6 @@ def fill(file):
     try:
         while True:
             file.write(b"x" * 4096)
-            file.flush()
     except OSError:
         pass
 

@@ -70,6 +70,7 @@ def run(trial):
                             )
                         )
             notes.call("mem_search", {"query": "note"}, ok=False)
+        uses += imported(place, rows, said)
         noise = b"".join(server.noise + notes.noise).decode("utf-8", "replace")
         for words, answer in [*said, (("stderr",), noise)]:
             lost += [f"{words[0]} says a secret: {mask(secret)}" for _, secret in rows if holds(answer, secret)]
@@ -80,6 +81,52 @@ def run(trial):
                 if secret.encode() in data
             ]
     return f"{len(rows)} secrets, {uses} writes by {len({words[0] for words, _ in said})} ways", lost
+
+
+def imported(place, rows, said):
+    """Import an export whose texts hold the secrets; it lies outside of all that is searched."""
+    stamps = {"created_at": "2026-01-01 00:00:00", "updated_at": "2026-01-01 00:00:00"}
+    given = {
+        "version": "0.2.0",
+        "exported_at": "2026-01-01T00:00:00Z",
+        "sessions": [
+            {
+                "id": "old",
+                "project": "trial",
+                "directory": "/x",
+                "started_at": "2026-01-01 00:00:00",
+                "summary": rows[0][0],
+            }
+        ],
+        "observations": [
+            {
+                "id": number,
+                "sync_id": f"obs-{number:016x}",
+                "session_id": "old",
+                "type": "manual",
+                "title": f"old {number}",
+                "content": text,
+            }
+            | {"project": "trial", "scope": "project"}
+            | stamps
+            for number, (text, _) in enumerate(rows, 1)
+        ],
+        "prompts": [
+            {
+                "id": 1,
+                "session_id": "old",
+                "content": rows[1][0],
+                "project": "trial",
+                "created_at": "2026-01-01 00:00:00",
+            }
+        ],
+    }
+    path = os.path.join(place.root, "export.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(given, file)
+    done = place.run("mem", "import", path)
+    said.append((("mem import",), done.stdout + done.stderr))
+    return len(rows)
 
 
 def holds(answer, secret):
