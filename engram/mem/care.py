@@ -5,7 +5,7 @@ Each takes the Tier and plain arguments and returns a Result. Must not know MCP 
 
 from __future__ import annotations
 
-from engram.mem import answers, index, limits, names, observations, privacy, projects, relations, stamps
+from engram.mem import answers, index, intake, limits, names, observations, privacy, projects, relations, stamps
 from engram.mem.refusals import Refusal, too_long
 
 UNTOUCHABLE = "inbox"
@@ -23,7 +23,7 @@ def judge(tier, *, judgment_id, relation, reason="", evidence="", confidence=Non
             reason=_text("reason", reason),
             evidence=_text("evidence", evidence),
             confidence=confidence,
-            session_id=session_id.strip() or None,
+            session_id=intake.word("session_id", session_id) or None,
         )
         found = _project_of(tier, connection, row)
     return answers.answer(found, f"Judged {judgment_id}: {relation}.", relation=_relation(row))

@@ -49,7 +49,9 @@ def detect(folder, *, common=(), children=True):
             return Found(name, "git_remote", repository.root, git_dir=repository.common)
         name = names.from_folder(repository.name)
         if name:
-            return Found(name, "git_root", repository.root, git_dir=repository.common)
+            what = dict(common).get(repository.root)
+            warning = f"{repository.root}, {what}, is a repository; its name is only a fallback." if what else None
+            return Found(name, "git_root", repository.root, warning, repository.common)
     place = "the root of the file system" if os.path.dirname(folder) == folder else dict(common).get(folder)
     below = _children(folder) if children else {}
     if len(below) > 1:

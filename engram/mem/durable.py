@@ -9,8 +9,10 @@ from __future__ import annotations
 from engram import recall
 from engram.errors import EngramError
 from engram.mem import projects
+from engram.store import trust
 
 LABEL = "Approved memories of this project:"
+UNTRUSTED = "Memories that this project's store came with, not yet trusted (engram trust):"
 MOST = 3
 MOST_AT_START = 8
 
@@ -25,8 +27,9 @@ def matching(tier, folder, query):
         cards = recall.cards(place, found.data["card_ids"])
     except EngramError as error:
         return [], [], [f"approved memories could not be read: {error}"]
+    known = all(row["scope"] == "global" for row in cards) or trust.read(place).workspace_trusted
     rows = [{name: row[name] for name in ("id", "type", "scope", "summary")} for row in cards]
-    return ([LABEL, *(row["card"] for row in cards), ""] if cards else []), rows, []
+    return ([LABEL if known else UNTRUSTED, *(row["card"] for row in cards), ""] if cards else []), rows, []
 
 
 def folder(tier, connection, found):

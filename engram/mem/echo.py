@@ -59,7 +59,7 @@ def _forms():
                 r"|Project: .* \(\w+\)|Warning: .*|[\d,]+ memor(?:y|ies)\b.*|=== (?:content|end) [0-9a-f]{8} ===|# Memory of .*"
                 r"|## (?:Recent (?:sessions|prompts|observations)|Pinned)|- .*, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, (?:open|ended .*): .*"
                 r"|- \d{4}-\d\d-\d\d \d\d:\d\d:\d\d|Totals: .*|Session: \S.*|Seen \d+ times, .*|Session \S.*, started .*"
-                r"|Earlier, revision \d+ of .*|Asked for by: .*|Approved memories of this project:"
+                r"|Earlier, revision \d+ of .*|Asked for by: .*|(?:Approved memories of|Memories that) this project.*:"
                 r"|- \[\S+\] \((?:rule|skill|knowledge), (?:workspace|global)[^)]*\) .*|"
                 + "|".join(re.escape(line) for line in (answers.LABEL, answers.FOOTER))
                 + r")\s*$"

@@ -48,6 +48,15 @@ def read(path):
     return _document(files.read_regular(path, limit=LARGEST), path), []
 
 
+def is_export(data):
+    """Tell whether bytes are an export that an import would read."""
+    try:
+        _document(data, "")
+    except Malformed:
+        return False
+    return True
+
+
 def _start(path):
     try:
         with open(path, "rb") as file:

@@ -16,18 +16,19 @@ from engram.mem.refusals import Refusal
 
 
 def export_to(tier, path, *, project="", force=False):
-    """Write everything, or one project, to a new file of mode 600; `force` replaces one that is there. Returns a Result."""
+    """Write everything, or one project, to a file of mode 600. Returns a Result.
+
+    An earlier export (or an empty file) of that name is replaced; anything else only with `force`.
+    """
     path = os.path.abspath(path)
-    if not force and os.path.lexists(path):
-        raise UsageError(f"{path} is there already.", hint="Give another name, or --force to replace it.")
+    before = files.read_regular(path, limit=foreign.LARGEST)
+    if before and not force and not foreign.is_export(before):
+        raise UsageError(f"{path} is there already, and no export.", hint="Give another name, or --force to replace it.")
     with tier.database.reading() as connection:
         name = projects.check_name(tier, connection, project) if project else None
         made = export.document(connection, tier.clock(), name)
     data = json.dumps(made, ensure_ascii=False, indent=2).encode("utf-8") + b"\n"
-    if force:
-        files.replace(path, data, mode=0o600)
-    else:
-        files.create(path, data, mode=0o600)
+    files.replace(path, data, expected=before, mode=0o600)
     counts = {kind: len(made.get(kind, ())) for kind in ("sessions", "observations", "prompts", "relations", "revisions")}
     return Result({"file": path, "version": made["version"], **counts}, f"Exported {_listed(counts)} to {path}.")
 

@@ -64,8 +64,9 @@ def test_export_and_import_read_relative_names_and_say_what_they_did(mem, tmp_pa
     assert "already there" in mem("import", SAMPLE).stdout
     assert data(mem("export", "out.json", "--json"))["observations"] == 11
     assert os.path.exists(tmp_path / "shop" / "out.json")
-    mem("export", "out.json", code=2)
-    mem("export", "out.json", "--force")
+    mem("export", "out.json")
+    (tmp_path / "shop" / "mine.txt").write_text("mine")
+    assert "--force" in mem("export", "mine.txt", code=2).stderr
     assert "11 already there" in mem("import", "out.json").stdout
     (tmp_path / "shop" / "bad.json").write_text("{]")
     assert "bad.json, line 1" in mem("import", "bad.json", code=1).stderr

@@ -42,6 +42,15 @@ def test_another_projects_approved_memories_are_not_shown(workspace, tiers):
 
 
 @pytest.mark.built
+def test_memories_that_a_repository_came_with_are_not_called_approved(workspace, tiers, tmp_path):
+    other = tiers(workspace.folder, data="of-somebody-else")
+    shown = reading.search(other, query="invoices retry")
+    assert shown.structured["durable"]
+    assert "not yet trusted" in shown.text
+    assert "Approved" not in shown.text
+
+
+@pytest.mark.built
 def test_an_unreadable_store_is_said_and_fails_no_search(workspace, monkeypatch):
     from engram.errors import StorageError
     from engram.mem import durable

@@ -128,6 +128,12 @@ def test_an_export_replaces_no_file_unasked_and_is_for_its_owner_alone(tier, tmp
     assert os.stat(tmp_path / "y.json").st_mode & 0o077 == 0
     transfer.export_to(tier, str(path), force=True)
     assert load(path)["version"] == "0.2.0"
+    writing.save(tier, title="t", content="c")
+    transfer.export_to(tier, str(path))
+    assert len(load(path)["observations"]) == 1
+    (tmp_path / "z.json").touch()
+    transfer.export_to(tier, str(tmp_path / "z.json"))
+    assert len(load(tmp_path / "z.json")["observations"]) == 1
 
 
 # -- newer, older, broken
