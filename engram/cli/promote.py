@@ -19,7 +19,10 @@ def run_promote(context, args):
     number = promoting.observation_id(args.id)
     if number is not None:
         tier = Tier(folder=context.cwd, env=context.env)
-        proposal = promoting.proposal(tier, number, place=context.place, scope=args.scope, keep=False, explain=args.explain)
+        try:
+            proposal = promoting.proposal(tier, number, place=context.place, scope=args.scope, keep=False, explain=args.explain)
+        finally:
+            tier.close()
         return approval.settle(context, proposal, force=args.force)
     proposal = propose.promote(context.place, args.id, scope=args.scope, keep=False, explain=args.explain)
     return approval.settle(context, proposal, force=args.force)
