@@ -12,6 +12,7 @@ from engram.errors import Refused, StorageError
 from engram.link import launcher, plan, records
 
 LARGEST = 64 * 1024 * 1024
+WAIT = 60  # seconds: a dozen linkers on a busy machine take their turns
 TRIES = 20  # a host may write its own file at any time; each of these starts anew from what it wrote
 
 
@@ -36,7 +37,7 @@ def link(planned, site):
     if not preview(planned, site.user_dir) and not _lacks_copy(planned, site):
         return []
     files.ensure_dir(site.user_dir, mode=0o700)
-    with files.lock(os.path.join(site.user_dir, "links.lock")):
+    with files.lock(os.path.join(site.user_dir, "links.lock"), timeout=WAIT):
         for left in reversed(range(TRIES)):
             try:
                 return _link(planned, site)
@@ -50,7 +51,7 @@ def unlink(planned, site):
     if not preview(planned, site.user_dir, undo=True):
         return []
     files.ensure_dir(site.user_dir, mode=0o700)
-    with files.lock(os.path.join(site.user_dir, "links.lock")):
+    with files.lock(os.path.join(site.user_dir, "links.lock"), timeout=WAIT):
         for left in reversed(range(TRIES)):
             try:
                 return _unlink(planned, site)
