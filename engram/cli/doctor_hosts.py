@@ -39,7 +39,7 @@ def findings(context, *, start=True):
         for entry in entries:
             found += _entry(entry, context, start)
         for site in sites:
-            found += _hooks(host, site)
+            found += [row for row in _hooks(host, site) if row not in found]  # one file may hold both
         if not entries and not found and sites[-1].here(host):
             found.append(diagnostic("host.not_linked", "info", f"{host.title} is here and does not know Engram.",
                                     remediation=f"Run engram link {host.name}."))

@@ -41,11 +41,15 @@ def in_entry(entry):
             yield diagnostic(name, "warning", f"{what}: `{key}` in the entry of Engram.", file=entry.file, remediation=f"Take `{key}` out.")
     if entry.host.shape != "toml":
         return
-    tool = (entry.value.get("tools") or {}).get("engram_commit") or {}
-    mode = tool.get("approval_mode") or entry.value.get("default_tools_approval_mode")
-    if mode == "approve":
+    tool = _inner(_inner(entry.value, "tools"), "engram_commit")
+    if (tool.get("approval_mode") or entry.value.get("default_tools_approval_mode")) == "approve":
         yield diagnostic("host.codex_approval", "warning", f"{what}: its approval_mode is `approve`.", file=entry.file,
                          remediation="Run engram link codex --global --commit-approval prompt.")
+
+
+def _inner(value, key):
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _covers(pattern):

@@ -52,8 +52,8 @@ def edits(host, site, words):
         return []
     line = command(host.name, words, windows=site.platform == "win32")
     return [config(site.path(shape.user if site.user else shape.workspace), "hooks", shape.dialect,
-                        lambda text, marks: link(text, host.name, line, shape.dialect, marks, keep=site.keeps),
-                        lambda text, marks: unlink(text, host.name, shape.dialect, marks))]
+                   lambda text, marks: link(text, host.name, line, shape.dialect, marks, keep=site.keeps),
+                   lambda text, marks: unlink(text, host.name, shape.dialect, marks))]
 
 
 def installed(host, text):

@@ -143,6 +143,7 @@ def test_gemini_trusting_our_entry_is_found(world, name):
 @pytest.mark.parametrize("rest, found", [
     ("", False), ("[mcp_servers.engram.tools.engram_commit]\napproval_mode = 'prompt'\n", False),
     ("[mcp_servers.engram.tools.engram_commit]\napproval_mode = 'approve'\n", True), ("default_tools_approval_mode = 'approve'\n", True),
+    ("tools = 7\ndefault_tools_approval_mode = 'auto'\n", False),
     ("default_tools_approval_mode = 'approve'\n[mcp_servers.engram.tools.engram_commit]\napproval_mode = 'prompt'\n", False),
 ])
 def test_codex_running_the_commit_unasked_is_found(world, rest, found):
@@ -184,7 +185,7 @@ def test_opencode_asks_only_when_told_to(world):
                                                  ("~/.gemini/settings.json", b"\xff\xfe{\0}\0", "UTF-8")])
 def test_a_host_file_that_cannot_be_read_is_named(world, name, content, line):
     world.write(name, content)
-    found = world.doctor()["host.config"][0]
+    found, = world.doctor()["host.config"]
     assert line in found["message"] + found["file"] and found["file"].endswith(name.lstrip("~/"))
 
 
