@@ -22,11 +22,11 @@ from engram.recall.slots import Slot, of_query, rarity
 from engram.store.index_tables import decoded_length, length_code, spelled
 from engram.text.words import is_common, is_unspaced, terms
 
-K1, B = 1.6, 0.75
+K1, B = 1.2, 0.75
 EVEN = 20.0  # terms added to every length, so that very short texts are not told apart by theirs
 GRAM_SHARE, GRAM_K1, GRAM_B = 0.7, 1.2, 0.6
 PAIR_SHARE = 0.1
-COMMON_SHARE = 0.2
+COMMON_SHARE = 0.5
 POOL = 100
 VISITS = 100_000
 GRAM_TESTS = 4000

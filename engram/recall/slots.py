@@ -17,7 +17,7 @@ BACKGROUND = 20  # documents of the world around a store, which have none of its
 MOST_UNKNOWN = 12  # words of a query that are looked up as typing errors
 SLIP = 0.8  # what one typing error leaves of a word's weight
 NEAR = 40  # words of the vocabulary that are compared letter by letter
-MOST_MEMBERS = 8
+MOST_MEMBERS = 26  # the word and its related ones, nearest first
 RELATED = 0.8  # what a related word counts, beside its similarity
 
 
