@@ -112,8 +112,8 @@ def slash(path):
     return whole(path, "instructions", front + command("$ARGUMENTS"))
 
 
-def plugin(path, version):
-    """Make the edit of the manifest of the local Cursor plugin."""
+def plugin(path, version, part):
+    """Make the edit of the manifest of the local Cursor plugin for a `part` of the link; it goes with the last part."""
     wanted = {"name": "engram", "version": version, "description": DESCRIPTION, "author": {"name": "Engram"}}
 
     def ours(text):
@@ -123,6 +123,6 @@ def plugin(path, version):
             return False
         return isinstance(found, dict) and found.keys() == wanted.keys() and found["name"] == "engram"
 
-    return whole(path, "mcp", json.dumps(wanted, indent=2) + "\n", comment=None, ours=ours)
+    return shared(whole(path, part, json.dumps(wanted, indent=2) + "\n", comment=None, ours=ours), part)
 
 

@@ -91,6 +91,10 @@ def build(host, site, options, read, *, undo=False):
         _plan_instructions(plan, host, site, read, undo)
     else:
         plan.beside += [instructions.block(path, host.name) for path in _paths(host, site, "text")]
+    if host.name == "cursor" and site.user:  # all its parts are in a plugin, which needs a manifest
+        for edits in (plan.edits, plan.beside):
+            parts = dict.fromkeys(edit.part for edit in edits)
+            edits += [instructions.plugin(site.path("{plugin}/.cursor-plugin/plugin.json"), site.version, part) for part in parts]
     return plan
 
 
@@ -130,6 +134,8 @@ def _change(path, edits, beside, before, text, record, notes, undo, refresh):
     created = record.get("created", before is None if not undo else None)
     parts, new = [], text
     for edit in reversed(edits) if undo else edits:
+        if undo and not new:
+            break
         try:
             done = edit.drop(new, marks) if undo else edit.add(new, marks)
         except Foreign as error:
@@ -203,8 +209,6 @@ def _plan_instructions(plan, host, site, read, undo):
                                              strict=path != texts[0]))
     plan.edits += [instructions.skill(path, host.name) for path in _paths(host, site, "skill")]
     plan.edits += [instructions.slash(path) for path in _paths(host, site, "command")]
-    if host.name == "cursor" and site.user:
-        plan.edits.append(instructions.plugin(site.path("{plugin}/.cursor-plugin/plugin.json"), site.version))
 
 
 def _pick_text(paths, read):

@@ -68,10 +68,10 @@ def test_a_stamp_tells_an_edited_file_from_an_old_one():
 
 
 def test_the_cursor_plugin_s_manifest_is_ours_in_any_version():
-    edit = instructions.plugin("plugin.json", "1.0.0")
+    edit = instructions.plugin("plugin.json", "1.0.0", "mcp")
     text = edit.add(None, {})
     assert json.loads(text)["name"] == "engram"
-    assert instructions.plugin("plugin.json", "2.0.0").drop(text, {}) == ""
+    assert instructions.plugin("plugin.json", "2.0.0", "hooks").drop(text, {}) == ""
     for other in ('{"name": "engram"}', "[]", "{", text.replace('"engram"', '"other"')):
         with pytest.raises(edits.Foreign):
             edit.add(other, {})

@@ -51,6 +51,18 @@ def test_parts_can_be_left_out(machine):
     assert os.listdir(machine.ws) == []
 
 
+def test_each_part_of_the_cursor_plugin_brings_the_manifest_and_the_last_takes_it(machine):
+    manifest = "~/.cursor/plugins/local/engram/.cursor-plugin/plugin.json"
+    for part in ("mcp", "hooks", "instructions"):
+        others = [f"--no-{other}" for other in ("mcp", "hooks", "instructions") if other != part]
+        machine.run("link", "--global", "cursor", *others)
+        assert json.loads(machine.read(manifest))["name"] == "engram"
+    for part in ("hooks", "mcp", "instructions"):
+        assert machine.read(manifest)
+        machine.run("unlink", "--global", "cursor", *[f"--no-{other}" for other in ("mcp", "hooks", "instructions") if other != part])
+    assert os.listdir(machine.home) == [".engram"]
+
+
 def test_always_load_goes_only_where_claude_reads_it_and_no_hook_is(machine):
     machine.run("link", *ALL, "--no-hooks")
     assert entry(machine) == {"command": "engram-mcp", "args": ["--always-load"]}
