@@ -1,7 +1,7 @@
 """What `doctor` finds in this machine's Engram and in the stores. Must not know hosts.
 
 Ids: python.version, python.sqlite, path.engram, path.version, user.folder, user.private, store.missing,
-store.global-missing, store.ignore, store.unfinished, store.leftover, store.not-a-file, hash.mismatch, hash.ok, index.state,
+store.global-missing, store.ignore, store.unfinished, store.leftover, store.not-a-file, store.ignore-file, hash.mismatch, hash.ok, index.state,
 memory.flagged, approval.pending, approval.changed, approval.unreadable, trust.workspace, trust.changed, and those of
 diagnostics that other rooms make: hashes.*, memory.* and config.*.
 """
@@ -18,7 +18,7 @@ from engram import __version__, files, propose
 from engram.cli import trust as looks
 from engram.errors import EngramError, diagnostic
 from engram.propose import approvals
-from engram.store import index_rows, integrity, places, trust, vault
+from engram.store import ignore, index_rows, integrity, places, trust, vault
 
 # Names that Engram reads or writes in a store, where a clone could bring a link or a folder.
 OWN_FILES = ("memory.hashes.json", "engram.config.json", ".gitignore", "pending-approvals.json", "journal.json", "index.sqlite",
@@ -109,6 +109,11 @@ def _store(store):
     for name in odd:
         yield diagnostic("store.not-a-file", "error", "a link that leads out of the store, or no file at all; it is not used.",
                          file=os.path.join(store.root, name), remediation="Find out who put it there, and delete it.")
+    try:
+        files.read_regular(store.ignore_file, limit=ignore.LARGEST)
+    except EngramError as error:
+        yield diagnostic("store.ignore-file", "warning", f"{error.message} It hides nothing.", file=store.ignore_file,
+                         remediation="Make it a file of at most 64 KiB.")
     ignored = os.path.join(store.root, ".gitignore")
     lines = (None if ".gitignore" in odd else files.read(ignored)) or b""
     lines = lines.decode("utf-8", "replace").splitlines()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 FILE = ".engramignore"
+LARGEST = 64 * 1024  # bytes; every path is held against every line
 
 
 def compile(text):
@@ -67,7 +68,7 @@ def _matches(segments, parts):
         if at < len(segments) and segments[at] is ANY_FOLDERS:
             star, mark = at, part
             at += 1
-        elif at < len(segments) and segments[at].match(parts[part]):
+        elif at < len(segments) and _fits(segments[at], parts[part]):
             at, part = at + 1, part + 1
         elif star >= 0:
             mark += 1
@@ -77,12 +78,18 @@ def _matches(segments, parts):
     return all(segment is ANY_FOLDERS for segment in segments[at:])
 
 
+def _fits(segment, part):
+    return segment == part if isinstance(segment, str) else bool(segment.match(part))
+
+
 def _segment(word):
-    """Return the pattern of a part of a path, or None for one that Git can't read either.
+    """Return a part of a path as it is, a pattern when it has wildcards, or None for one that Git can't read either.
 
     What stands behind a `*` is taken where it first fits, and never tried again (an atomic group): the rest can
     only have more room that way. A prepared pattern would keep a backtracking one busy for years.
     """
+    if not set("*?[\\") & set(word):
+        return word
     pieces, at = [""], 0
     while at < len(word):
         if word[at] == "*":

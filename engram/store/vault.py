@@ -199,7 +199,7 @@ class Store:
         raw = None
         try:
             if _inside(os.path.realpath(self.ignore_file), os.path.realpath(self.boundary)):
-                raw = files.read_regular(self.ignore_file, limit=memory.LARGEST)
+                raw = files.read_regular(self.ignore_file, limit=ignore.LARGEST)
         except StorageError:
             pass
         return ignore.compile(raw.decode("utf-8-sig", "replace") if raw else "")

@@ -1,4 +1,5 @@
 """A victim's machine, with the built file, for the tests that attack it from outside."""
+
 from __future__ import annotations
 
 import pytest

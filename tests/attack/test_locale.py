@@ -1,4 +1,5 @@
 """Terminals and pipes of all kinds: whatever the locale, the same exit codes and no encoding error."""
+
 from __future__ import annotations
 
 import os
@@ -14,8 +15,18 @@ CODE_PAGE = {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
 
 def start(place, *words, env):
     """Run without -I, so that the encoding variables count."""
-    done = subprocess.run([place.python, "-S", place.built, *words], capture_output=True, cwd=place.workspace, env=place.env | env, timeout=120)
-    assert b"UnicodeEncodeError" not in done.stderr and b"internal error" not in done.stderr and b"Traceback" not in done.stderr
+    done = subprocess.run(
+        [place.python, "-S", place.built, *words],
+        capture_output=True,
+        cwd=place.workspace,
+        env=place.env | env,
+        timeout=120,
+    )
+    assert (
+        b"UnicodeEncodeError" not in done.stderr
+        and b"internal error" not in done.stderr
+        and b"Traceback" not in done.stderr
+    )
     return done
 
 
@@ -23,7 +34,18 @@ def start(place, *words, env):
 @pytest.mark.parametrize("env", [BARE, CODE_PAGE, {"PYTHONIOENCODING": "ascii:strict"}], ids=["C", "cp1252", "strict"])
 def test_help_and_reads_work_in_a_terminal_that_can_say_little(place, env):
     place.save("The ✓ 設定 service restarts at midnight.")
-    for words in ((), ("--help",), ("help",), ("llm",), ("search", "service"), ("load", "service restarts"), ("list",), ("status",), ("doctor",), ("verify",)):
+    for words in (
+        (),
+        ("--help",),
+        ("help",),
+        ("llm",),
+        ("search", "service"),
+        ("load", "service restarts"),
+        ("list",),
+        ("status",),
+        ("doctor",),
+        ("verify",),
+    ):
         plain = place.run(*words, code=None)
         poor = start(place, *words, env=env)
         assert poor.returncode == plain.returncode, words
@@ -42,7 +64,9 @@ def test_every_help_topic_prints_in_the_C_locale(place):
 @pytest.mark.case("EN-06")
 def test_json_is_ascii_in_every_locale_and_says_the_same(place):
     place.save("The ✓ 設定 service restarts at midnight.")
-    answers = {start(place, "search", "service", "--json", env=env).stdout for env in (BARE, CODE_PAGE, {"LANG": "C.UTF-8"})}
+    answers = {
+        start(place, "search", "service", "--json", env=env).stdout for env in (BARE, CODE_PAGE, {"LANG": "C.UTF-8"})
+    }
     assert len(answers) == 1 and answers.pop().isascii()
 
 
@@ -51,7 +75,14 @@ def test_a_closed_output_ends_a_command_quietly(place):
     for words in (("help",), ("list",), ("search", "lamp"), ("llm",), ("load", "lamp")):
         read, write = os.pipe()
         os.close(read)
-        done = subprocess.run([*place.command, *words], stdout=write, stderr=subprocess.PIPE, cwd=place.workspace, env=place.env, timeout=60)
+        done = subprocess.run(
+            [*place.command, *words],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            cwd=place.workspace,
+            env=place.env,
+            timeout=60,
+        )
         os.close(write)
         assert done.stderr == b"", (words, done.stderr)
 
@@ -59,7 +90,12 @@ def test_a_closed_output_ends_a_command_quietly(place):
 def test_a_command_works_without_any_of_the_three_descriptors(place):
     for close in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
         line = f'exec "$@" {close}'
-        done = subprocess.run(["/bin/sh", "-c", line, "sh", *place.command, "list"], cwd=place.workspace, env=place.env, timeout=60,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run(
+            ["/bin/sh", "-c", line, "sh", *place.command, "list"],
+            cwd=place.workspace,
+            env=place.env,
+            timeout=60,
+            capture_output=True,
+        )
         assert done.returncode in (0, 1), (close, done.returncode, done.stderr)
         assert b"Traceback" not in done.stderr + done.stdout

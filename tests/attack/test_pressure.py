@@ -1,4 +1,5 @@
 """No room, many at once, killed half-way: configs and stores under pressure, with real processes."""
+
 from __future__ import annotations
 
 import fcntl
@@ -62,9 +63,14 @@ def test_eight_links_of_one_config_at_once_all_succeed(place):
 def test_links_and_unlinks_of_several_hosts_at_once_leave_every_config_whole(place):
     """A sibling: not the same change by all, and one user folder that remembers them."""
     texts = {}
-    for host, parts in (("gemini", (".gemini", "settings.json")), ("windsurf", (".codeium", "windsurf", "mcp_config.json")),
-                        ("codex", (".codex", "config.toml"))):
-        texts[host] = config(place, b'{"mcpServers": {"mine": {"command": "x"}}}\n' if host != "codex" else b'model = "x"\n', *parts)
+    for host, parts in (
+        ("gemini", (".gemini", "settings.json")),
+        ("windsurf", (".codeium", "windsurf", "mcp_config.json")),
+        ("codex", (".codex", "config.toml")),
+    ):
+        texts[host] = config(
+            place, b'{"mcpServers": {"mine": {"command": "x"}}}\n' if host != "codex" else b'model = "x"\n', *parts
+        )
     before = {host: read(path) for host, path in texts.items()}
     for _ in range(count(2, 10)):
         assert together(6, lambda number: place.run("link", "--global", list(texts)[number % 3])) == []
@@ -95,9 +101,11 @@ def test_a_link_killed_with_the_lock_in_its_hand_does_not_hold_up_the_next_one(p
 @pytest.mark.case("CF-09")
 def test_a_store_writer_killed_with_the_lock_in_its_hand_does_not_hold_up_the_next_one(place):
     place.save("The lighthouse lamp is serviced in May.")
-    code = (f"import sys, time; sys.path.insert(0, {place.built + '/site-packages'!r})\n"
-            "from engram.store import places\n"
-            f"with places.find({place.workspace!r}).workspace.lock(): print('held', flush=True); time.sleep(1000)")
+    code = (
+        f"import sys, time; sys.path.insert(0, {place.built + '/site-packages'!r})\n"
+        "from engram.store import places\n"
+        f"with places.find({place.workspace!r}).workspace.lock(): print('held', flush=True); time.sleep(1000)"
+    )
     holder = subprocess.Popen([place.python, "-c", code], stdout=subprocess.PIPE, env=place.env)
     assert holder.stdout.readline() == b"held\n"
     holder.kill()
@@ -111,7 +119,9 @@ def test_a_lock_that_is_held_is_waited_for_and_then_named(place):
     place.save("The lighthouse lamp is serviced in May.")
     with open(place.store("store.lock"), "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = place.run("save", "--force", "--scope", "workspace", "TYPE: rule | TEXT: Lamps are checked weekly.", code=5)
+        done = place.run(
+            "save", "--force", "--scope", "workspace", "TYPE: rule | TEXT: Lamps are checked weekly.", code=5
+        )
         assert "store.lock" in done.stderr and "Traceback" not in done.stderr
         assert "lighthouse" in place.run("load", "lighthouse lamp").stdout  # readers never wait
 
@@ -121,7 +131,10 @@ def test_a_commit_killed_at_any_moment_leaves_all_of_a_candidate_or_none(place):
     random = dice("killed commits")
     before = {}
     for number in range(count(8, 100)):
-        text = "\n".join(f"TYPE: knowledge | TEXT: Depot {number * 4 + row} keeps {random.randrange(10**9)} crates of type {row}." for row in range(4))
+        text = "\n".join(
+            f"TYPE: knowledge | TEXT: Depot {number * 4 + row} keeps {random.randrange(10**9)} crates of type {row}."
+            for row in range(4)
+        )
         process = place.start("save-session", "--force", "--scope", "workspace")
         process.stdin.write(text.encode())
         process.stdin.close()
@@ -131,6 +144,8 @@ def test_a_commit_killed_at_any_moment_leaves_all_of_a_candidate_or_none(place):
         place.run("verify")
         now = place.memories()
         assert all(now[name] == data for name, data in before.items())
-        assert all(data.startswith(b"---\n") and b"## Content" in data and data.endswith(b".\n") for data in now.values())
+        assert all(
+            data.startswith(b"---\n") and b"## Content" in data and data.endswith(b".\n") for data in now.values()
+        )
         before = now
     place.save("The last crate is counted on Sunday.")
