@@ -139,7 +139,7 @@ def ensure_dir(path, *, mode=0o777):
     try:
         os.makedirs(path, mode=mode, exist_ok=True)
     except OSError as error:
-        raise _storage("make the folder", path, error) from None
+        raise _storage("make", path, error) from None
 
 
 def ensure_private(path):
