@@ -1,7 +1,8 @@
 """What `doctor` finds in this machine's Engram and in the stores. Must not know hosts.
 
 Ids: python.version, python.sqlite, path.engram, path.version, user.folder, user.private, store.missing,
-store.global-missing, store.ignore, store.unfinished, store.leftover, store.not-a-file, store.ignore-file, hash.mismatch, hash.ok, index.state,
+store.global-missing, store.ignore, store.unfinished, store.leftover, store.not-a-file, store.ignore-file,
+hash.mismatch, hash.ok, index.state,
 memory.flagged, approval.pending, approval.changed, approval.unreadable, trust.workspace, trust.changed, and those of
 diagnostics that other rooms make: hashes.*, memory.* and config.*.
 """
