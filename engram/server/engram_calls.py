@@ -6,7 +6,7 @@ where the server was started, found anew for each call: a store or a setting may
 from __future__ import annotations
 
 from engram import propose, recall
-from engram.errors import Result
+from engram.errors import Result, StorageError
 from engram.propose import DECLINED, INVALID
 from engram.server import approval
 from engram.server.tool import Ask
@@ -23,58 +23,66 @@ TEXT_AT_ONCE = ("Nothing was saved: the client declined the approval dialog at o
 TEXT_INVALID = "Nothing was saved: the approval dialog came back without a valid choice, and the proposal is void.\nPropose again."
 
 
+def here():
+    """Return the Place of the folder that the server was started in. Raises StorageError when that is gone."""
+    try:
+        return places.find()
+    except OSError:
+        raise StorageError("the folder that this server was started in is gone.", hint="Start the server again.") from None
+
+
 def load(context, arguments):
     ids = listed(arguments.get("id"))
-    return recall.load(places.find(), arguments.get("query", ""), ids=ids, budget=arguments.get("budget_tokens"),
+    return recall.load(here(), arguments.get("query", ""), ids=ids, budget=arguments.get("budget_tokens"),
                        disclosure=arguments.get("disclosure", "auto"), full=arguments.get("full", False),
                        explain=arguments.get("explain", False))
 
 
 def route(context, arguments):
-    return recall.route(places.find(), arguments.get("query", ""))
+    return recall.route(here(), arguments.get("query", ""))
 
 
 def search(context, arguments):
-    return recall.search(places.find(), arguments.get("query", ""), limit=arguments.get("limit", 10))
+    return recall.search(here(), arguments.get("query", ""), limit=arguments.get("limit", 10))
 
 
 def verify(context, arguments):
-    return integrity.verify(places.find(), scope=arguments.get("scope"))
+    return integrity.verify(here(), scope=arguments.get("scope"))
 
 
 def status(context, arguments):
-    return propose.status(places.find())
+    return propose.status(here())
 
 
 def save(context, arguments):
-    place = places.find()
+    place = here()
     fields = {name: arguments[name] for name in ("type", "scope", "context", "level", "update") if name in arguments}
     lists = {name: listed(arguments.get(name)) for name in ("role", "triggers", "depends_on")}
     return proposed(place, propose.save(place, arguments["text"], **fields, **lists))
 
 
 def save_session(context, arguments):
-    place = places.find()
+    place = here()
     return proposed(place, propose.save_session(place, arguments["text"], scope=arguments.get("scope"),
                                                 role=listed(arguments.get("role"))))
 
 
 def note(context, arguments):
-    place = places.find()
+    place = here()
     return proposed(place, propose.note(place, arguments["text"], objective=arguments.get("objective"),
                                         type=arguments.get("type"), scope=arguments.get("scope")))
 
 
 def commit(context, arguments):
-    return propose.commit(places.find(), arguments["approval_token"], arguments.get("approve", "all"), by="agent")
+    return propose.commit(here(), arguments["approval_token"], arguments.get("approve", "all"), by="agent")
 
 
 def set_role(context, arguments):
-    return propose.set_role(places.find(), listed(arguments["roles"]))
+    return propose.set_role(here(), listed(arguments["roles"]))
 
 
 def set_rule_variant(context, arguments):
-    return propose.set_rule_variant(places.find(), arguments["variant"])
+    return propose.set_rule_variant(here(), arguments["variant"])
 
 
 def proposed(place, proposal):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engram import recall
 from engram.propose.guide import PROTOCOL
-from engram.store import places
+from engram.server.engram_calls import here
 
 INDEX = "engram://index"
 MEMORY = "engram://memory/"
@@ -21,7 +21,7 @@ class Resources:
     def list(self, context):
         rows = [{"uri": INDEX, "name": "index", "title": "All memories", "mimeType": _MARKDOWN,
                  "description": "A line for every visible memory: id, type, scope, first sentence."}]
-        place = places.find()
+        place = here()
         if place.stores:
             used = recall.most_used(place, place.settings.get("mcp.resource_limit"))
             rows += [{"uri": MEMORY + encoded(card["id"]), "name": card["id"], "title": card["title"], "mimeType": _MARKDOWN,
@@ -33,7 +33,7 @@ class Resources:
                  "description": "The full text of one memory.", "mimeType": _MARKDOWN}]
 
     def read(self, context, uri):
-        place, text = places.find(), None
+        place, text = here(), None
         if uri == INDEX:
             text = "\n".join(row["card"] for row in recall.catalog(place)) if place.stores else ""
         elif uri.startswith(MEMORY) and place.stores:

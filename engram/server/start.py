@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 
+from engram.recall import words
 from engram.server import ready, stdio
 
 LOADED = ready  # before the first answer
@@ -23,14 +24,14 @@ class Options:
         self.always_load = self.no_elicitation = False
         self.surface, self.tools, self.project = surface, None, None
         self.unknown = []
-        words = list(argv)
-        while words:
-            word = words.pop(0)
+        left = list(argv)
+        while left:
+            word = left.pop(0)
             name, equals, value = word.partition("=")
             if word in FLAGS:
                 setattr(self, _attribute(word), True)
-            elif name in VALUES and (equals or words):
-                setattr(self, _attribute(name), value if equals else words.pop(0))
+            elif name in VALUES and (equals or left):
+                setattr(self, _attribute(name), value if equals else left.pop(0))
             else:
                 self.unknown.append(word)
         if self.surface not in SURFACES:
@@ -43,6 +44,7 @@ def run(argv, surface):
     options = Options(argv, surface)
     if options.unknown:
         stdio.note(f"engram: ignored, not known here: {' '.join(options.unknown)}")
+    words.look_up()  # opens the word table: its descriptor stays good when the file is replaced
     return stdio.serve(_surface(options), workspace=_here(), elicit=not options.no_elicitation)
 
 

@@ -20,6 +20,7 @@ from engram.server.loop import Loop
 from engram.server.workers import Workers
 
 CHUNK = 1 << 16
+HELD = 64  # chunks read ahead at most, when a client sends and does not read
 LOOK = 0.5  # seconds between two looks at parent and reader; session.md allows 2 until the end
 FINISH = 30.0  # for calls under way when the input ends
 FINISH_UNREAD = 1.5  # the same, when nobody reads the answers any more or a signal presses
@@ -84,7 +85,8 @@ def serve(surface, *, workspace, elicit=True):
     workers = Workers()
     loop = Loop(surface, wire.write, workers, time.monotonic, key=os.urandom(32), workspace=workspace, elicit=elicit,
                 note=note)
-    threading.Thread(target=_read, args=(wire.input, inbox, workers), daemon=True).start()
+    held = threading.Semaphore(HELD)
+    threading.Thread(target=_read, args=(wire.input, inbox, workers, held), daemon=True).start()
     parent = os.getppid()
     lines = Lines()
     while True:
@@ -96,6 +98,7 @@ def serve(surface, *, workspace, elicit=True):
             continue
         for line in lines.feed(data) if data else lines.end():
             loop.receive(line)
+        held.release()
         if not data or wire.gone:
             break
     loop.end()
@@ -105,16 +108,18 @@ def serve(surface, *, workspace, elicit=True):
     return 0
 
 
-def _read(descriptor, inbox, workers):
-    """Put what comes in into the inbox, b"" at the end; hold back while calls pile up."""
+def _read(descriptor, inbox, workers, held):
+    """Put what comes in into the inbox, b"" at the end; hold back while calls or lines pile up."""
     data = b"x"
     while data:
+        held.acquire()
         while not workers.room(1.0):
             pass
         try:
             data = os.read(descriptor, CHUNK)
         except BlockingIOError:
             time.sleep(0.005)
+            held.release()
             continue
         except OSError:
             data = b""

@@ -448,3 +448,13 @@ def test_no_module_of_ours_is_loaded_after_the_first_answer(surface, tmp_path):
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == [[], []]
+
+
+def test_a_folder_that_is_gone_is_told_and_the_server_goes_on(desk, place, tmp_path):
+    place.rmdir()
+    place.parent.rmdir()
+    (tmp_path / "ws").rmdir()
+    for tool in ("engram_load", "engram_status", "engram_save"):
+        assert use(desk, tool, **({"text": RULE} if tool == "engram_save" else {}))["error"]["code"] == "ENG_IO"
+    error = desk.say(request("r", "resources/list"))[0]["error"]
+    assert error["code"] == -32603 and "gone" in error["message"] and desk.notes == []
