@@ -139,38 +139,40 @@ def set_value(text, path, value):
     if item:
         return _checked(text, _inline(text, item, path, value), wanted)
     dotted = [row for row in rows if row.kind == "pair" and row.path[:len(table)] == table]
-    if dotted:  # `engram.command = …`: the new key is spelled as the one before it
-        row = dotted[-1]
-        head = text[row.start:row.value[0]]
-        keys = list(_KEY.finditer(head))
-        steps = len(row.path) - len(table)
-        lead = head[:keys[len(keys) - steps].start()] + _name(path[-1])
-        end = row.end if text[:row.end].endswith("\n") else None
-        made = f"{lead} = {written}"
-        new = text[:end] + made + newline + text[end:] if end else text + newline + made
-        return _checked(text, new, wanted)
+    if dotted:
+        return _checked(text, _dotted(text, dotted[-1], path, written), wanted)
     raise unreadable(text, 0, f"the table {'.'.join(table)} can't be edited in this spelling")
 
 
 def add_subtable(text, path, values):
     """Return `text` with the new table `path` right below the tables of its parent, or in it where that is inline."""
     wanted = _with(parse(text), path, values, text)
-    rows, parent = _scan(text), path[:-1]
+    rows = _scan(text)
     item = _holder(text, rows, path)
     if item:
         return _checked(text, _inline(text, item, path, values), wanted)
     end, within = None, False
     for row in rows:
         if row.kind != "pair":
-            within = row.path[:1] != () and path[:2] == row.path[:2]
-        if within or row.kind == "pair" and row.path[:len(parent)] == parent:
+            within = row.path[:2] == path[:2]
+        if within:
             end = row.end
-    if end is None or not any(row.kind != "pair" and row.path[:2] == path[:2] for row in rows):
+    if end is None:  # its parent has no header: a dotted key, or another table's pair
         return add_table(text, path, values)
     newline = newline_of(text)
     lead = newline if text[:end].endswith("\n") else newline * 2
     block = newline.join(_lines(path, values)) + (newline if text[:end].endswith("\n") else "")
     return _checked(text, text[:end] + lead + block + text[end:], wanted)
+
+
+def _dotted(text, row, path, written):
+    """Add a pair below `row`, whose dotted key is below the same table: the new key is spelled as that one is."""
+    head = text[row.start:row.value[0]]
+    keys = list(_KEY.finditer(head))
+    below = len(row.path) - (len(path) - 1)  # how many words of that key stand for what is below the table
+    pair = f"{head[:keys[-below].start()]}{_name(path[-1])} = {written}"
+    newline = newline_of(text)
+    return text[:row.end] + pair + newline + text[row.end:] if text[:row.end].endswith("\n") else text + newline + pair
 
 
 def _with(whole, path, value, text):
