@@ -250,6 +250,7 @@ def test_resources_are_the_index_and_the_most_used_memories(desk, place):
          "engram_save_session")
     index = read(desk, "engram://index")["result"]["contents"][0]
     assert index["mimeType"] == "text/markdown" and len(index["text"].splitlines()) == 3
+    assert listed(desk)[1:] == [f"engram://memory/{id}" for id in ("alpha-comes-first", "beta-comes-second", "gamma-comes-third")]
     for id in ("gamma-comes-third", "gamma-comes-third", "beta-comes-second"):
         assert id in read(desk, f"engram://memory/{id}")["result"]["contents"][0]["text"]
     assert listed(desk)[:3] == ["engram://index", "engram://memory/gamma-comes-third", "engram://memory/beta-comes-second"]
