@@ -28,6 +28,9 @@ class Joined(Surface):
         for side in self._sides:
             side.rooted(roots)
 
+    def lane(self, name):
+        return self._owner[name].lane(name) if name in self._owner else None
+
     def needs_roots(self, tool, arguments):
         return self._owner[tool.name].needs_roots(tool, arguments)
 

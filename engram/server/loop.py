@@ -88,7 +88,8 @@ class Loop:
         if event.method in _AT_ONCE:
             self._guarded(event, work)
         else:
-            self._workers.submit(lambda: self._guarded(event, work))
+            lane = self._surface.lane(event.params["name"]) if event.method == "tools/call" else None
+            self._workers.submit(lambda: self._guarded(event, work), lane)
 
     def _cancelled(self, event):
         """End a call that waits for a human, unwritten and unanswered.

@@ -107,6 +107,10 @@ class MemSurface(Surface):
         self._tier.roots = _paths(roots)
         self._rooted.set()
 
+    def lane(self, name):
+        """Run calls in the order in which they came: one agent's search sees its save, sent just before."""
+        return "mem"
+
     def needs_roots(self, tool, arguments):
         """Tell whether nothing but the client's roots or the folder can say which project a call is about."""
         said = ("project", "session_id", "expected_project", "judgment_id", "memory_id_a", "directory")

@@ -109,6 +109,10 @@ class Surface:
     def rooted(self, roots):
         """Hear the client's roots: a list of {"uri", "name"?} mappings, [] when it has none."""
 
+    def lane(self, name):
+        """Return what calls of this tool stand in line for, None to run beside all others: a search after a save sees it."""
+        return None
+
     def needs_roots(self, tool, arguments):
         """Tell whether a call can't do without the client's roots; a client of 2026-07-28 is asked for them each time."""
         return False

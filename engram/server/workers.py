@@ -18,6 +18,7 @@ class Workers:
 
     def __init__(self, count=COUNT):
         self._count = count
+        self._lanes = {}
         lock = threading.Lock()
         self._given = threading.Condition(lock)
         self._taken = threading.Condition(lock)
@@ -25,10 +26,15 @@ class Workers:
         self._threads = 0
         self._busy = 0
 
-    def submit(self, work):
-        """Run `work()` on a thread, now or as soon as one is free."""
+    def submit(self, work, lane=None):
+        """Run `work()` on a thread, now or as soon as one is free; work of one lane runs in order, one after the other."""
         with self._given:
-            self._waiting.append(work)
+            if lane in self._lanes:
+                self._lanes[lane].append(work)
+                return
+            if lane is not None:
+                self._lanes[lane] = deque()
+            self._waiting.append((work, lane))
             if self._busy + len(self._waiting) > self._threads < self._count:
                 self._threads += 1
                 threading.Thread(target=self._run, daemon=True).start()
@@ -37,7 +43,7 @@ class Workers:
     def room(self, seconds):
         """Wait until fewer than FULL functions wait, `seconds` at most; tell whether there is room."""
         with self._taken:
-            return self._taken.wait_for(lambda: len(self._waiting) < FULL, seconds)
+            return self._taken.wait_for(lambda: len(self._waiting) + sum(map(len, self._lanes.values())) < FULL, seconds)
 
     def idle(self, seconds):
         """Wait until nothing runs or waits, `seconds` at most; tell whether that is so."""
@@ -49,7 +55,7 @@ class Workers:
             with self._given:
                 while not self._waiting:
                     self._given.wait()
-                work = self._waiting.popleft()
+                work, lane = self._waiting.popleft()
                 self._busy += 1
             try:
                 work()
@@ -57,13 +63,24 @@ class Workers:
                 work = None  # not kept until the next one: it may hold a line of 16 MiB
                 with self._taken:
                     self._busy -= 1
+                    self._next_in(lane)
                     self._taken.notify_all()
+
+    def _next_in(self, lane):
+        # the caller holds the lock
+        if lane is None:
+            return
+        if self._lanes[lane]:
+            self._waiting.append((self._lanes[lane].popleft(), lane))
+            self._given.notify()
+        else:
+            del self._lanes[lane]
 
 
 class Inline:
     """Runs everything at once in the caller: for tests that join client and server by hand."""
 
-    def submit(self, work):
+    def submit(self, work, lane=None):
         work()
 
     def room(self, seconds):

@@ -409,6 +409,17 @@ def test_the_codes_of_folders_are_reached_too(serve, tmp_path):
     assert bad(serve(project="", folder="/"), "mem_save", title="t", content="c")["error_code"] == "project_required"
 
 
+def test_calls_sent_in_one_go_are_done_and_answered_in_their_order(serve):
+    desk = serve(threads=True)
+    for number in range(20):
+        saving = call(2 * number, "mem_save", title=f"t{number}", content=f"word{number}")
+        desk.say(saving, call(2 * number + 1, "mem_search", query=f"word{number}"))
+    desk.wait(lambda message: message.get("id") == 39)
+    answers = [message for message in desk.out if message.get("id") in range(40) and "content" in message.get("result", {})]
+    assert [message["id"] for message in answers] == list(range(40))
+    assert all(message["result"]["structuredContent"]["count"] == 1 for message in answers[1::2])
+
+
 # -- roots
 
 
