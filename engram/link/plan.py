@@ -6,6 +6,7 @@ comes first and whole: when one file of a host can't be edited, nothing of that 
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import shlex
 
@@ -147,12 +148,26 @@ def _change(path, edits, beside, before, text, record, notes, undo, refresh):
         if done != new:
             parts.append(edit.part)
         new = done
-    if undo and new != text and edits[0].blank(new) and (created or created is None and not edits[0].leaves):
+    if undo and new != text and (edits[0].blank(new) and (created or created is None and not edits[0].leaves)
+                                 or created is None and _all_ours(edits, text)):
         new = None
     if new == text and marks == record.get("marks", {}):
         return None
     kept = new is not None and (not undo or any(edit.there(new) for edit in [*edits, *beside]))
     return Change(path, before, None if new is None else _encoded(new), parts, {"created": bool(created), "marks": marks} if kept else None)
+
+
+def _all_ours(edits, text):
+    """Return whether the text is what some of the edits make of no file: then nobody else wrote any of it (a clone, whose
+    records are with a colleague)."""
+    for size in range(1, len(edits) + 1):
+        for some in itertools.combinations(edits, size):
+            made, marks = None, {}
+            for edit in some:
+                made = edit.add(made, marks)
+            if made == text:
+                return True
+    return False
 
 
 def _decoded(data, *, exact):
