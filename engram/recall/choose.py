@@ -8,9 +8,11 @@ from __future__ import annotations
 import time
 from collections import namedtuple
 
+from engram import files
 from engram.errors import EngramError, diagnostic
 from engram.recall import rank
 from engram.store import index, index_rows
+from engram.store import memory as memories
 from engram.store.index_rows import APPROVED, EDITED, STATES, UNKNOWN
 
 FLOOR = 0.12  # a match under this part of the best one is noise beside it
@@ -20,6 +22,25 @@ START_SCORES = (1.0, 0.9, 0.4)  # of a session start: tagged memories, rules, th
 Chosen = namedtuple("Chosen", "memory score matched why")
 # chosen: in load order; related: how many match at all; left_out: (id or path, scope, reason)
 Choice = namedtuple("Choice", "chosen related left_out diagnostics")
+
+
+_parsed: dict[tuple, object] = {}  # memories by path and hash, for a process that answers many calls
+MOST_PARSED = 256
+
+
+def _read(store, rel: str):
+    """Return the Memory in a file as it is now, None when there is none; the same bytes are parsed once."""
+    try:
+        raw = store.read_bytes(rel)
+        key = (store.root, rel, files.sha256(raw))
+        found = _parsed.get(key)
+        if found is None:
+            if len(_parsed) >= MOST_PARSED:
+                _parsed.clear()
+            found = _parsed[key] = memories.parse(raw, rel, store.scope)
+        return found
+    except EngramError:
+        return None
 
 
 class Sources:
@@ -74,10 +95,7 @@ class Sources:
             reason = self.hidden(at, row, **lifted)
             if reason:
                 return None, reason
-            try:
-                found = index_of.store.read(row.rel)
-            except EngramError:
-                found = None
+            found = _read(index_of.store, row.rel)
             if found is not None and found.sha256 == row.sha:
                 return self._checked(at, row, found, **lifted)
             index_of.refresh(row)

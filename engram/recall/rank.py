@@ -28,7 +28,7 @@ GRAM_SHARE, GRAM_K1, GRAM_B = 0.7, 1.2, 0.6
 PAIR_SHARE = 0.1
 COMMON_SHARE = 0.5
 POOL = 100
-VISITS = 100_000
+VISITS, RELATED_VISITS = 100_000, 5_000
 GRAM_TESTS = 4000
 LEAST_POOL = 30
 LONGEST_SPELLED = 2000  # characters
@@ -80,22 +80,27 @@ def matched(segments, ranking: Ranking, hit: Hit) -> list[str]:
 def _candidates(segments, strong: list[Slot], norms) -> tuple[dict[int, float], list[Slot]]:
     """Return `{segment << 32 | document: score}` and the slots too common to be visited."""
     scores: dict[int, float] = {}
-    unseen, left = [], VISITS
+    unseen, left, spare = [], VISITS, RELATED_VISITS
     for slot in sorted(strong, key=lambda slot: (slot.df, slot.word)):
         if left <= 0:
             unseen.append(slot)
         else:
-            left -= _visit(segments, slot, norms, scores, left)
+            own, more = _visit(segments, slot, norms, scores, left, spare)
+            left, spare = left - own, spare - more
     return scores, unseen
 
 
-def _visit(segments, slot: Slot, norms, scores: dict[int, float], most: int) -> int:
-    """Add the scores of one slot; a document counts with the best of the slot's words. Returns the postings seen."""
-    seen = 0
-    best: dict[int, float] | None = {} if len(slot.members) > 1 else None
-    for segment, term, _, factor in slot.members:
-        docs, codes = segments[segment].postings(term, most)
-        seen += len(docs)
+def _visit(segments, slot: Slot, norms, scores: dict[int, float], most: int, spare: int) -> tuple[int, int]:
+    """Add the scores of one slot; a document counts with the best of the slot's words.
+
+    Returns how many postings were seen of the word itself, and of related ones, of which `spare` may be.
+    """
+    seen = [0, 0]
+    members = slot.members if spare > 0 else slot.members[:slot.own]
+    best: dict[int, float] | None = {} if len(members) > 1 else None
+    for at, (segment, term, _, factor) in enumerate(members):
+        docs, codes = segments[segment].postings(term, most if at < slot.own else spare - seen[1])
+        seen[at >= slot.own] += len(docs)
         base, weight = segment << 32, slot.weight * slot.idf * factor * (K1 + 1)
         worth = {code: weight * (code >> 8) / ((code >> 8) + 2 * norms[code & 255]) for code in set(codes)}
         if best is not None:
@@ -109,9 +114,11 @@ def _visit(segments, slot: Slot, norms, scores: dict[int, float], most: int) -> 
                 scores[doc] = get(doc, 0.0) + worth[code]
         else:
             scores.update(zip(docs, map(worth.__getitem__, codes)))
+        if seen[1] and seen[1] >= spare:
+            break
     for doc, value in (best or {}).items():
         scores[doc] = scores.get(doc, 0.0) + value
-    return seen
+    return seen[0], seen[1]
 
 
 def _best(scores: dict[int, float]) -> list[tuple[int, float]]:
@@ -141,7 +148,7 @@ def _with_all(segments, slots: list[Slot], norms) -> dict[int, float]:
     kept: dict[int, float] | None = None
     for slot in sorted(slots, key=lambda slot: (slot.df, slot.word)):
         scores: dict[int, float] = {}
-        _visit(segments, slot, norms, scores, VISITS)
+        _visit(segments, slot, norms, scores, VISITS, 0)
         kept = scores if kept is None else {doc: kept[doc] + value for doc, value in scores.items() if doc in kept}
     return kept or {}
 
@@ -162,7 +169,7 @@ def _ordered(segments, query, sequence, slots, unseen, pool, norms, number) -> l
     rows = []
     for segment, found in _by_segment(near):
         sequences = segments[segment].sequences([doc for doc, _ in found])
-        ids = {slot.word: [term for own, term, _, _ in slot.members if own == segment] for slot in slots}
+        ids = {slot.word: [term for at, term, _, _ in slot.members[:slot.own] if at == segment] for slot in slots}
         common = [(COMMON_SHARE * slot.weight * slot.idf * (K1 + 1), ids[slot.word]) for slot in slots if slot.common and ids[slot.word]]
         keys = [(pair, [pack("=II", left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
         for doc, score in found:

@@ -22,14 +22,17 @@ RELATED = 0.8  # what a related word counts, beside its similarity
 
 
 class Slot:
-    """One word of a query. `members` are `(segment, term id, word, factor)`: what it matches, the word itself with factor 1."""
+    """One word of a query. `members` are `(segment, term id, word, factor)`: what it matches, the word itself with factor 1.
 
-    __slots__ = ("common", "df", "idf", "members", "weight", "word")
+    The first `own` of them spell the word or what was meant by it; the others are related words.
+    """
+
+    __slots__ = ("common", "df", "idf", "members", "own", "weight", "word")
 
     def __init__(self, word: str, weight: float, common: bool):
         self.word, self.weight, self.common = word, weight, common
         self.members: list[tuple[int, int, str, float]] = []
-        self.df, self.idf = 0, 0.0
+        self.df, self.idf, self.own = 0, 0.0, 0
 
 
 def of_query(segments, sequence, number: int, related=None) -> list[Slot]:
@@ -49,6 +52,8 @@ def of_query(segments, sequence, number: int, related=None) -> list[Slot]:
         if not slot.members and not slot.common and unknown < MOST_UNKNOWN:
             unknown += 1
             _stand_in(segments, slot)
+    for slot in slots:
+        slot.own = len(slot.members)
     if related:
         _relate(segments, slots, related)
     for slot in slots:

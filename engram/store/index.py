@@ -29,7 +29,9 @@ KEY = "index.key"
 VERSION = "1"
 DAMAGE = (sqlite.DatabaseError, ValueError, TypeError, OverflowError, IndexError, KeyError, MemoryError)
 _SCHEMA = index_tables.SCHEMA + rows.SCHEMA
+FOLLOWED = 1.0  # seconds that a pass of a Follower stands for those of the calls beside it
 _spare: dict[str, list] = {}
+_followed: dict[str, float] = {}
 atexit.register(lambda: close_all())  # 3.13 warns of connections that are open at the end
 
 
@@ -227,7 +229,10 @@ def using(store, work, *, whole=False):
     for attempt in (1, 2, 3):
         index = borrow(store) if attempt < 3 else _in_memory(store)
         try:
-            index.catch_up_all() if whole else index.catch_up()
+            if whole and time.monotonic() - _followed.get(store.root, -FOLLOWED) >= FOLLOWED:
+                index.catch_up_all()
+            else:
+                index.catch_up()
             if whole and index.worn():
                 raise Damaged("worn")
             result = work(index)
@@ -279,6 +284,7 @@ def give_back(index: Index) -> None:
 
 def close_all() -> None:
     """Close the spare indexes (tests, and a process that ends its work)."""
+    _followed.clear()
     for spare in _spare.values():
         while spare:
             spare.pop().db.close()
@@ -317,7 +323,7 @@ def counts(store) -> dict:
 class Follower:
     """Keeps the index of a long-lived process at most `every` seconds behind its files; `tick` between calls."""
 
-    def __init__(self, every: float = 1.0):
+    def __init__(self, every: float = 0.8):
         self.every, self.last = every, {}
 
     def tick(self, stores) -> None:
@@ -327,7 +333,9 @@ class Follower:
             if now - self.last.get(store.root, -self.every) < self.every:
                 continue
             try:
+                _followed.pop(store.root, None)
                 using(store, lambda index: None, whole=True)
+                _followed[store.root] = now
             except EngramError:
                 pass
             # a pass over a large store may take longer than the pause: rest as long as it took
