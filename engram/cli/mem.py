@@ -121,5 +121,5 @@ VERBS = {
     "doctor": lambda context, tier, args: doctor.report(tier, project=args.project, check=args.check),
     "projects": _projects,
     "export": lambda context, tier, args: transfer.export_to(tier, _file(context, args.file), project=args.project, force=args.force),
-    "import": lambda context, tier, args: transfer.import_from(tier, _file(context, args.path)),
+    "import": lambda context, tier, args: transfer.import_from(tier, _file(context, args.path), context.progress),
 }

@@ -262,6 +262,8 @@ def _translated(path):
     except sqlite3.OperationalError as error:
         if _is_busy(error):
             raise _busy(path, 0) from None
+        if "fts5" in str(error):
+            raise StorageError("the SQLite of this Python has no FTS5, which session memory needs.", hint="Use another Python.") from None
         raise StorageError(
             f"the database can't be used: {error}.", file=path, hint="Check that the disk has room and the folder can be written."
         ) from None

@@ -13,9 +13,12 @@ _OURS = []
 
 
 def unwrap(connection, content):
-    """Return (content, row): without our own lines, and the observation that the rest only repeats, or None."""
+    """Return (content, row): without our own lines, and the observation that the rest only repeats, or None.
+
+    Only a text with our label is one of ours: somebody's list of `#12 [decision] …` is theirs and stays as it is.
+    """
     named, mine, quoted = _forms()
-    if not named.search(content):
+    if answers.LABEL not in content or not named.search(content):
         return content, None
     ids, rest = [], []
     for line in content.splitlines():

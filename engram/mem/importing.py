@@ -11,6 +11,7 @@ from engram.mem import export, index, names, observations, privacy, stamps
 from engram.mem.foreign import Malformed
 from engram.mem.refusals import Refusal
 
+STEP = 500  # rows between two signs of progress
 STATUSES = ("pending", "judged", "orphaned", "ignored")
 
 
@@ -25,7 +26,7 @@ class Import:
         self.redacted = 0
         self._known = {}
 
-    def run(self):
+    def run(self, progress=lambda label, done, total: None):
         """Write all rows, inside the caller's transaction. Raises Malformed; the caller rolls back."""
         for work, kind in (
             (self._session, "sessions"),
@@ -37,6 +38,8 @@ class Import:
             (self._deletion, "deletions"),
         ):
             for number, row in enumerate(self.rows[kind], 1):
+                if kind == "observations" and (number % STEP == 0 or number == len(self.rows[kind]) > STEP):
+                    progress("Importing", number, len(self.rows[kind]))
                 try:
                     work(row)
                 except (KeyError, TypeError, ValueError, OverflowError) as error:

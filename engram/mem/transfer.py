@@ -33,8 +33,11 @@ def export_to(tier, path, *, project="", force=False):
     return Result({"file": path, "version": made["version"], **counts}, f"Exported {_listed(counts)} to {path}.")
 
 
-def import_from(tier, path):
-    """Take in an export, a database or a chunk folder, all or nothing. Returns a Result; nothing beside `path` is written."""
+def import_from(tier, path, progress=lambda label, done, total: None):
+    """Take in an export, a database or a chunk folder, all or nothing. Returns a Result; nothing beside `path` is written.
+
+    `progress(label, done, total)` hears how far a long one is.
+    """
     path = os.path.abspath(path)
     if tier.database.exists() and os.path.realpath(path) == os.path.realpath(tier.database.path):
         raise UsageError("this is the database that session memory is kept in.")
@@ -42,7 +45,7 @@ def import_from(tier, path):
     with tier.database.writing() as connection:
         work = Import(connection, rows, tier.clock())
         try:
-            work.run()
+            work.run(progress)
         except (Refusal, foreign.Malformed) as error:
             error.file = error.file or path
             raise

@@ -6,6 +6,7 @@ opened by the first call that needs it, never by `initialize` or `tools/list`.
 
 from __future__ import annotations
 
+import os
 import threading
 
 from engram import __version__
@@ -239,7 +240,7 @@ def _paths(roots):
     return [path for path in (_path(root.get("uri")) for root in roots) if path]
 
 
-def _path(uri):
+def _path(uri, windows=os.name == "nt"):
     # the path of a file: uri; other roots are no folders
     if not isinstance(uri, str) or not uri.lower().startswith("file://"):
         return None
@@ -259,4 +260,7 @@ def _path(uri):
         else:
             raw.append(data[at])
             at += 1
-    return None if 0 in raw else raw.decode("utf-8", "surrogateescape")
+    path = raw.decode("utf-8", "surrogateescape")
+    if windows and path[2:3] == ":":  # file:///C:/work
+        path = path[1:]
+    return None if "\0" in path else path

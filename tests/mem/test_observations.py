@@ -101,6 +101,13 @@ def test_new_words_around_what_was_read_are_saved_without_our_own_lines(tier):
     assert "Project:" not in content and "reference only" not in content and "> " not in content
 
 
+def test_a_summary_that_lists_memories_by_their_numbers_stays_whole(tier):
+    save(tier, "Chose a token bucket", "Per key.", type="decision")
+    text = "## Accomplished\n- #1 [decision] Chose a token bucket\n> as agreed\nProject: alpha (folder)"
+    noting.session_summary(tier, content=text)
+    assert rows(tier)[1]["content"] == text
+
+
 def test_a_text_that_looks_like_ours_and_is_not_stays_whole(tier):
     text = "1. #9999 [bug] Something\n> quoted\nProject: x (y)"
     save(tier, content=text)

@@ -8,7 +8,7 @@ import pytest
 
 from engram.mem.tier import Tier
 from engram.server.mem_table import ROWS
-from engram.server.mem_tools import BOTH, MemSurface
+from engram.server.mem_tools import BOTH, MemSurface, _path
 from tests.server.stub import Desk, call, modern, request
 
 AGENT = {
@@ -439,6 +439,13 @@ def test_the_project_comes_from_the_clients_roots(serve, tmp_path, uri):
     )
     found = good(desk, "mem_current_project")
     assert (found["project"], found["project_source"]) == ("my work é", "client_roots")
+
+
+def test_a_root_on_windows_has_a_drive():
+    assert _path("file:///c%3A/my%20work", windows=True) == "c:/my work"
+    assert _path("file:///home/sam", windows=False) == "/home/sam"
+    for odd in ("file://host/share", "https://example.com/x", "file:///a%00b", 7, None, ""):
+        assert _path(odd, windows=False) is None
 
 
 def test_a_client_that_never_says_its_roots_holds_nothing_up_for_long(serve, tmp_path):
