@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--long", action="store_true", help="for a person with an hour")
     parser.add_argument("--seed", default="1")
     parser.add_argument("trials", nargs="*", metavar="TRIAL", help=f"of {', '.join(TRIALS)}; default all")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     unknown = [name for name in args.trials if name not in TRIALS]
     if unknown:
         parser.error(f"no trial {', '.join(unknown)}; there are {', '.join(TRIALS)}")
