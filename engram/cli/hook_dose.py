@@ -47,10 +47,12 @@ def text(place, host, row, event, read, proof, note):
 
 def _deliver(choose, session, place, event, row, read):
     """Return the Dose for an event, and whether the session gets it: not when it has all of it already."""
-    start = event.kind == hook_events.START
-    dose = choose(place, event, session.got() if row.injects and not start and read != "always" else {})
+    start, kept = event.kind == hook_events.START, (hook_events.START, hook_events.PROMPT)
+    if start:  # what a host's own store of the conversation brings back is there already
+        kept = row.resumed if event.source == "resume" else ()
+    dose = choose(place, event, session.got(kept) if row.injects and kept and read != "always" else {})
     if start and row.injects:
-        return dose, session.begin(event.source, dose.marks) and bool(dose.text)
+        return dose, session.begin(event.source, dose.marks, kept=kept) and bool(dose.text)
     if not dose.text or not row.injects or not row.keeps:
         return dose, bool(dose.text)
     return dose, session.claim(dose.marks) or read == "always"
@@ -63,7 +65,7 @@ def _unseen(place, event, known):
 
 def _recalled(place, event, known):
     if event.kind == hook_events.START:
-        found = recall.fresh(place, "", {}, start=True, objective=place.env.get("ENGRAM_SESSION_OBJECTIVE"))
+        found = recall.fresh(place, "", known, start=True, objective=place.env.get("ENGRAM_SESSION_OBJECTIVE"))
     else:
         found = recall.fresh(place, event.prompt, known)
     said, marks = found.text, dict(found.marks)

@@ -35,17 +35,18 @@ def _shown(event, text):
 # events: what the host calls a session start and a prompt. answer: its format. empty: what says "nothing"
 # there. injects: whether the text reaches the model. keeps: whether an injected text stays in the
 # conversation; where it does not (the OpenCode plugin puts its text into each request anew, and replaces the one of
-# the prompt before) every answer is whole. foreign: a payload key or variable by which another host shows that runs
-# this host's hooks too (hosts.md, 1.10); a variable counts only without `transcript_path`, since children inherit it.
-Row = namedtuple("Row", "events answer empty injects keeps foreign")
+# the prompt before) every answer is whole. resumed: what of it is back when a session is resumed, by the kind of event
+# that brought it (seen with the real hosts). foreign: a payload key or variable by which another host shows that it
+# runs this host's hooks too (hosts.md, 1.10); a variable counts only without `transcript_path`: children inherit it.
+Row = namedtuple("Row", "events answer empty injects keeps resumed foreign")
 HOSTS = {
-    "claude": Row({"SessionStart": START, "UserPromptSubmit": PROMPT}, _nested, "{}", True, True,
+    "claude": Row({"SessionStart": START, "UserPromptSubmit": PROMPT}, _nested, "{}", True, True, (PROMPT,),
                   ("cursor_version", "COPILOT_CLI")),
-    "codex": Row({"SessionStart": START, "UserPromptSubmit": PROMPT}, _nested, "{}", True, True, ()),
-    "gemini": Row({"SessionStart": START, "BeforeAgent": PROMPT}, _nested, "{}", True, True, ()),
-    "cursor": Row({"sessionStart": START}, _cursor, "{}", True, True, ()),
-    "windsurf": Row({"pre_user_prompt": PROMPT}, _shown, "", False, True, ()),
-    "opencode": Row({"SessionStart": START, "UserPromptSubmit": PROMPT}, _plugin, "{}", True, False, ()),
+    "codex": Row({"SessionStart": START, "UserPromptSubmit": PROMPT}, _nested, "{}", True, True, (START, PROMPT), ()),
+    "gemini": Row({"SessionStart": START, "BeforeAgent": PROMPT}, _nested, "{}", True, True, (), ()),
+    "cursor": Row({"sessionStart": START}, _cursor, "{}", True, True, (), ()),
+    "windsurf": Row({"pre_user_prompt": PROMPT}, _shown, "", False, True, (), ()),
+    "opencode": Row({"SessionStart": START, "UserPromptSubmit": PROMPT}, _plugin, "{}", True, False, (), ()),
 }
 ALIASES = {"antigravity": "gemini", "antigravity-cli": "gemini", "open-code": "opencode", "cascade": "windsurf"}
 

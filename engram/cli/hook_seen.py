@@ -16,9 +16,9 @@ from engram.store import user_records
 FILE = "hooks.db"
 Error = user_records.Error
 SCHEMA = ("CREATE TABLE IF NOT EXISTS session (id TEXT PRIMARY KEY, source TEXT, begun REAL) WITHOUT ROWID",
-          "CREATE TABLE IF NOT EXISTS got (id TEXT, key TEXT, mark TEXT, PRIMARY KEY (id, key)) WITHOUT ROWID")
+          "CREATE TABLE IF NOT EXISTS got (id TEXT, key TEXT, mark TEXT, kind TEXT, PRIMARY KEY (id, key)) WITHOUT ROWID")
 KEPT_SECONDS = 14 * 24 * 3600
-TWIN_SECONDS = 5  # two reports of one start come within this; a real second start of the same kind does not
+TWIN_SECONDS = 2  # two reports of one start come within this; a real second start of the same kind does not
 
 
 class Session:
@@ -28,24 +28,25 @@ class Session:
         self.file = os.path.join(folder, FILE) if folder else None
         self.id = files.sha256(name.encode("utf-8", "surrogatepass"))[:32]
 
-    def got(self):
-        """Return `{key: mark}` of what this session got; empty when nothing is known. Raises Error."""
+    def got(self, kinds=("start", "prompt")):
+        """Return `{key: mark}` of what this session got, at its start or with a prompt. Raises Error."""
         if self.file is None or not os.path.exists(self.file):
             return {}
-        return dict(self._do(lambda rows: rows.execute("SELECT key, mark FROM got WHERE id = ?", (self.id,)).fetchall()))
+        rows = self._do(lambda rows: rows.execute("SELECT key, mark, kind FROM got WHERE id = ?", (self.id,)).fetchall())
+        return {key: mark for key, mark, kind in rows if kind in kinds}
 
     def claim(self, marks):
         """Record that the session gets `marks` now; False when all of them were claimed meanwhile."""
         def do(rows):
             before = dict(rows.execute("SELECT key, mark FROM got WHERE id = ?", (self.id,)))
             new = [(self.id, key, mark) for key, mark in marks.items() if before.get(key) != mark]
-            rows.executemany("INSERT OR REPLACE INTO got VALUES (?, ?, ?)", new)
+            rows.executemany("INSERT OR REPLACE INTO got VALUES (?, ?, ?, 'prompt')", new)
             rows.execute("INSERT OR IGNORE INTO session VALUES (?, '', ?)", (self.id, time.time()))
             return bool(new)
         return self._do(do)
 
-    def begin(self, source, marks, *, now=None):
-        """Forget what the session got and record `marks`; False when this start was reported already."""
+    def begin(self, source, marks, *, kept=(), now=None):
+        """Record `marks` and forget what else the session got, but for the `kept` kinds; False when this start was reported already."""
         now = time.time() if now is None else now
 
         def do(rows):
@@ -53,10 +54,14 @@ class Session:
             if last and last[0] == source and 0 <= now - last[1] < TWIN_SECONDS:
                 return False
             old = "SELECT id FROM session WHERE begun < ?"
-            rows.execute(f"DELETE FROM got WHERE id = ? OR id IN ({old})", (self.id, now - KEPT_SECONDS))
+            rows.execute(f"DELETE FROM got WHERE id IN ({old})", (now - KEPT_SECONDS,))
+            for kind in {"start", "prompt"} - set(kept):
+                rows.execute("DELETE FROM got WHERE id = ? AND kind = ?", (self.id, kind))
             rows.execute("DELETE FROM session WHERE begun < ?", (now - KEPT_SECONDS,))
             rows.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?)", (self.id, source, now))
-            rows.executemany("INSERT INTO got VALUES (?, ?, ?)", [(self.id, key, mark) for key, mark in marks.items()])
+            rows.executemany("INSERT INTO got VALUES (?, ?, ?, 'start') ON CONFLICT (id, key) DO UPDATE"
+                             " SET mark = excluded.mark, kind = 'start' WHERE mark <> excluded.mark",
+                             [(self.id, key, mark) for key, mark in marks.items()])
             return True
         return self._do(do)
 

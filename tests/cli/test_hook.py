@@ -104,11 +104,28 @@ def test_a_session_reported_to_the_hooks_of_two_hosts_is_told_once(say):
     assert say("fact") and say("fact", host="codex") is None
 
 
-@pytest.mark.parametrize("source", ["resume", "clear", "compact"])
+@pytest.mark.parametrize("source", ["clear", "compact"])
 def test_after_a_new_start_of_the_session_memories_come_again(say, source):
     assert say(START) == "rule1" and say("fact") == "fact1"
     assert say({**START, "source": source}) == "rule1"
     assert say("fact") == "fact1" and say("fact") is None
+
+
+@pytest.mark.parametrize("host, prompt, start, fact", [
+    ("claude", "UserPromptSubmit", "rule1", None),  # brings back what came with prompts
+    ("codex", "UserPromptSubmit", None, None),  # brings back everything
+    ("gemini", "BeforeAgent", "rule1", "fact1"),  # brings back nothing of it
+])
+def test_a_resumed_session_gets_again_what_its_host_does_not_bring_back(say, memories, host, prompt, start, fact):
+    prompt = {"hook_event_name": prompt, "prompt": "the fact"}
+    assert say(START, host=host) == "rule1" and say(prompt, host=host) == "fact1"
+    assert say({**START, "source": "resume"}, host=host) == start and say(prompt, host=host) == fact
+    memories["rule"] = 2
+    assert say({**START, "source": "startup"}, host=host) == "rule2"
+
+
+def test_a_rule_that_came_with_a_prompt_does_not_come_again_when_the_session_is_resumed(say):
+    assert say("the rule") == "rule1" and say({**START, "source": "resume"}) is None and say("the rule") is None
 
 
 def test_one_start_reported_twice_is_told_once(say):
@@ -119,8 +136,8 @@ def test_hooks_of_the_user_and_of_the_workspace_running_at_once_tell_a_prompt_on
     both = threading.Barrier(2)
     got = hook_seen.Session.got
 
-    def late(session):
-        found = got(session)
+    def late(session, kinds):
+        found = got(session, kinds)
         both.wait(10)  # both have looked before either claims
         return found
 

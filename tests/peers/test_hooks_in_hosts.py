@@ -135,6 +135,38 @@ def test_claude_gets_a_memory_once_in_a_session_of_several_prompts(world):
     assert (last.count(RULE_BODY), last.count(FACT_BODY)) == (1, 1), last[-3000:]
 
 
+def test_a_session_that_claude_resumes_has_each_memory_once(world):
+    world.engram("inject")
+    world.save(RULE, FACT)
+    world.engram("link", "--global", "claude")
+    log = str(world.root / "model.log")
+    with FakeModel(world, log) as url:
+        env = world.env | {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-fake", "DISABLE_AUTOUPDATER": "1",
+                           "DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+        for words in (["-p", "where is the zeppelin hangar?"], ["-c", "-p", "and the zeppelin hangar port?"]):
+            subprocess.run([world.command("claude"), *words], cwd=world.ws, env=env, stdin=subprocess.DEVNULL, timeout=100, check=True)
+    last = requests(log, "")[-1]
+    assert "where is the zeppelin hangar?" in last and "and the zeppelin hangar port?" in last
+    assert (last.count(RULE_BODY), last.count(FACT_BODY)) == (1, 1), last[-3000:]
+
+
+def test_a_session_that_codex_resumes_has_each_memory_once(world):
+    world.engram("inject")
+    world.save(RULE, FACT)
+    world.engram("link", "--global", "codex")
+    log = str(world.root / "model.log")
+    with FakeModel(world, log) as url:
+        provider = f'model_providers.fake={{name="fake",base_url="{url}/v1",wire_api="responses"}}'
+        options = ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "-c", 'model="gpt-5"', "-c", 'model_provider="fake"',
+                   "-c", provider]
+        for words in (["where is the zeppelin hangar?"], ["resume", "--last", "and the zeppelin hangar port?"]):
+            subprocess.run([world.command("codex"), *options, *words], cwd=world.ws, env=world.env, stdin=subprocess.DEVNULL,
+                           capture_output=True, timeout=100, check=True)
+    last = requests(log, "")[-1]
+    assert "where is the zeppelin hangar?" in last and "and the zeppelin hangar port?" in last
+    assert (last.count(RULE_BODY), last.count(FACT_BODY)) == (1, 1), last[-3000:]
+
+
 def test_codex_gets_a_memory_once_in_a_session_of_several_turns(world):
     world.engram("inject")
     world.save(RULE, FACT)
