@@ -6,11 +6,11 @@ where the server was started, found anew for each call: a store or a setting may
 from __future__ import annotations
 
 from engram import propose, recall
-from engram.errors import Result, StorageError
+from engram.errors import EngramError, Result, StorageError
 from engram.propose import DECLINED, INVALID
 from engram.server import approval
 from engram.server.tool import Ask
-from engram.store import integrity, places
+from engram.store import index, integrity, places
 
 # A pending entry lives for 30 minutes, and so does the question about it (propose.md, Approval tokens).
 SECONDS = 30 * 60
@@ -29,6 +29,17 @@ def here():
         return places.find()
     except OSError:
         raise StorageError("the folder that this server was started in is gone.", hint="Start the server again.") from None
+
+
+_FOLLOWER = index.Follower()
+
+
+def catch_up():
+    """Take in what changed in the files; without a store, or while it is busy, nothing happens."""
+    try:
+        _FOLLOWER.tick(here().stores)
+    except EngramError:
+        pass
 
 
 def load(context, arguments):

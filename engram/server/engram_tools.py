@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from engram import __version__
 from engram.server import engram_calls as calls
+from engram.server.following import Following
 from engram.server.resources import Prompts, Resources
 from engram.server.tool import READ, Surface, Tool
 
@@ -164,7 +165,7 @@ TOOLS = (
 
 
 class EngramSurface(Surface):
-    """The durable tier. `always_load` asks the host to offer engram_load in every turn."""
+    """The durable tier. `always_load` asks the host to offer engram_load in every turn; `follow` keeps the index up beside the calls."""
 
     name = "engram"
     title = "Engram"
@@ -174,7 +175,12 @@ class EngramSurface(Surface):
     resources = Resources()
     prompts = Prompts()
 
-    def __init__(self, always_load=False):
+    def __init__(self, always_load=False, follow=False):
+        self._following = Following(calls.catch_up) if follow else None
         if always_load:
             first = TOOLS[0]
             self.tools = (first.with_meta({"anthropic/alwaysLoad": True}), *TOOLS[1:])
+
+    def called(self):
+        if self._following:
+            self._following.called()

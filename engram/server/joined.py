@@ -40,6 +40,10 @@ class Joined(Surface):
     def failed(self, tool, arguments, error):
         return self._owner[tool.name].failed(tool, arguments, error)
 
+    def called(self):
+        for side in self._sides:
+            side.called()
+
     def close(self):
         for side in self._sides:
             side.close()

@@ -89,7 +89,7 @@ class Loop:
             self._guarded(event, work)
         else:
             lane = self._surface.lane(event.params["name"]) if event.method == "tools/call" else None
-            self._workers.submit(lambda: self._guarded(event, work), lane)
+            self._workers.submit(lambda: (self._guarded(event, work), self._surface.called()), lane)
 
     def _cancelled(self, event):
         """End a call that waits for a human, unwritten and unanswered.

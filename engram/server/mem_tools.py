@@ -152,6 +152,9 @@ class MemSurface(Surface):
             self._rooted.wait(PATIENCE_FOR_ROOTS)
         self._tier.activity.calls += 1
         given = {WORDS.get(name, name): value for name, value in arguments.items() if name in row.properties and name != "observation"}
+        for name, value in given.items():
+            if isinstance(value, float) and name != "confidence":
+                raise Refusal("invalid_argument", f"{name} must be a whole number, not {value}.", argument=name)
         if row.name == "mem_review":
             given.pop("id", None)
         if "content" in row.properties and row.name == "mem_save" and "content" not in given:

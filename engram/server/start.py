@@ -53,7 +53,7 @@ def _surface(options):
     if options.surface == "engram":
         from engram.server.engram_tools import EngramSurface
 
-        return EngramSurface(always_load=options.always_load)
+        return EngramSurface(always_load=options.always_load, follow=True)
     from engram.server.mem_tools import BOTH, MemSurface
 
     mem = MemSurface(tools=options.tools, project=options.project, note=stdio.note)
@@ -62,7 +62,7 @@ def _surface(options):
     from engram.server.engram_tools import EngramSurface
     from engram.server.joined import Joined
 
-    return Joined(EngramSurface(always_load=options.always_load), mem, BOTH)
+    return Joined(EngramSurface(always_load=options.always_load, follow=True), mem, BOTH)
 
 
 def _here():

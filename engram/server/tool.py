@@ -125,5 +125,8 @@ class Surface:
         """Return the Result for an EngramError out of `run`."""
         return failure(error)
 
+    def called(self):
+        """Hear that a call or a read was answered."""
+
     def close(self):
         """Let go of what the surface holds open; the server ends now."""

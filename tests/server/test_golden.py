@@ -6,7 +6,8 @@ from collections import deque
 
 import pytest
 
-from engram.server.start import Options, _surface
+from engram.server.engram_tools import EngramSurface
+from engram.server.start import Options
 from tests.server.dialogue import golden, play
 from tests.server.process import Server
 from tests.server.stub import Desk
@@ -36,7 +37,7 @@ def test_a_golden_dialogue_plays_in_memory(name, workspace):
     start, steps = golden(os.path.join(FOLDER, name + ".jsonl"))
     folder = workspace(start)
     options = Options(start.get("options", ()), "engram")
-    desk = Desk(_surface(options), workspace=str(folder), elicit=not options.no_elicitation)
+    desk = Desk(EngramSurface(options.always_load), workspace=str(folder), elicit=not options.no_elicitation)
     heard = deque()
 
     def hear():
