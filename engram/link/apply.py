@@ -36,37 +36,37 @@ def link(planned, site):
     """
     if not preview(planned, site.user_dir) and not _lacks_copy(planned, site):
         return []
-    files.ensure_dir(site.user_dir, mode=0o700)
-    with files.lock(os.path.join(site.user_dir, "links.lock"), timeout=WAIT):
-        for left in reversed(range(TRIES)):
-            try:
-                return _link(planned, site)
-            except files.Changed:
-                if not left:
-                    raise
+    return _in_turn(_link, planned, site)
 
 
 def unlink(planned, site):
     """Take out what a plan puts in and return [(Change, copy path | None)]. Nothing to do writes nothing (case CR-01)."""
     if not preview(planned, site.user_dir, undo=True):
         return []
+    return _in_turn(_unlink, planned, site)
+
+
+def _in_turn(work, planned, site):
+    """Do the work under the user's lock; when a host writes one of its files meanwhile, start anew from what it wrote."""
+    done = []
     files.ensure_dir(site.user_dir, mode=0o700)
     with files.lock(os.path.join(site.user_dir, "links.lock"), timeout=WAIT):
         for left in reversed(range(TRIES)):
             try:
-                return _unlink(planned, site)
+                work(planned, site, done)
+                return done
             except files.Changed:
                 if not left:
                     raise
 
 
-def _link(planned, site):
+def _link(planned, site, done):
     known = records.Records(site.user_dir)
     made = plan.changes(planned, read, _rows(planned, known))
     _refuse_outside(made, site)
     if planned.copy:
         _keep_program(site)
-    done = []
+    copies = {}
     for change in made:
         row = known.get(change.path) or {}
         copy = row.get("copy")
@@ -74,17 +74,16 @@ def _link(planned, site):
             copy = known.keep_copy(change.path, change.before)
         known.files[records.key(change.path)] = change.record | {"copy": copy}
         known.folders += _missing_folders(os.path.dirname(change.path))
-        done.append((change, copy if change.before is not None else None))
+        copies[change.path] = copy if change.before is not None else None
     known.save(ahead=True)
-    for change, _ in done:
+    for change in made:
         _write(change, site)
+        done.append((change, copies[change.path]))
     known.save()
-    return done
 
 
-def _unlink(planned, site):
+def _unlink(planned, site, done):
     known = records.Records(site.user_dir)
-    done = []
     made = plan.changes(planned, read, _rows(planned, known), undo=True)
     _refuse_outside(made, site)
     for change in made:
@@ -102,7 +101,6 @@ def _unlink(planned, site):
         if change.after is None:
             _remove_folders(os.path.dirname(records.key(change.path)), set(known.folders))
     known.save()
-    return done
 
 
 def _refuse_outside(made, site):

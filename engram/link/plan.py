@@ -117,7 +117,7 @@ def changes(plan, read, records, *, undo=False):
             error.file = error.file or path
             if not optional:
                 raise
-            plan.notes.append(str(error))
+            _note(plan.notes, error)
             continue
         if change is not None:
             made.append(change)
@@ -143,7 +143,7 @@ def _change(path, edits, beside, before, text, record, notes, undo, refresh):
             error.file = path
             if not (edit.optional or undo):
                 raise
-            notes.append(str(error))
+            _note(notes, error)
             continue
         if done != new:
             parts.append(edit.part)
@@ -155,6 +155,11 @@ def _change(path, edits, beside, before, text, record, notes, undo, refresh):
         return None
     kept = new is not None and (not undo or any(edit.there(new) for edit in [*edits, *beside]))
     return Change(path, before, None if new is None else _encoded(new), parts, {"created": bool(created), "marks": marks} if kept else None)
+
+
+def _note(notes, error):
+    if str(error) not in notes:  # a plan is gone through more than once
+        notes.append(str(error))
 
 
 def _all_ours(edits, text):

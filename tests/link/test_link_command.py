@@ -176,7 +176,8 @@ def test_a_file_of_ours_that_somebody_edited_stays(machine):
     name = ".claude/skills/engram/SKILL.md"
     edited = machine.read(name).replace(b"## Recall", b"## Our way")
     machine.write(name, edited)
-    assert "stays as it is" in machine.run("link", "claude")
+    assert machine.run("link", "claude").count("stays as it is") == 1
+    assert machine.run("link", "claude", "--launcher", "npx").count("stays as it is") == 1
     assert name in machine.run("unlink", "claude")
     assert machine.read(name) == edited and machine.read(".claude/commands/engram.md") is None
 
@@ -393,7 +394,8 @@ def test_a_host_that_writes_at_the_same_moment_loses_nothing(machine, monkeypatc
         return write(change, where)
 
     monkeypatch.setattr(apply, "_write", racing)
-    machine.run("link", "claude")
+    said = machine.json("link", "claude")["data"]["hosts"][0]["files"]
+    assert [one["file"] for one in said].count(machine.path(".mcp.json")) == 1 and len(said) == 5
     assert json.loads(machine.read(".mcp.json")).keys() == {"a", "b", "mcpServers"}
     machine.run("unlink", "claude")
     assert machine.read(".mcp.json") == b'{"a": 1, "b": 2}'
