@@ -6,18 +6,24 @@ Covers the keywords that our tables use (`type` as a name or a list of names, `p
 """
 from __future__ import annotations
 
+DEEPEST = 20
 KEYWORDS = frozenset((
     "type", "properties", "required", "additionalProperties", "items", "enum", "minimum", "maximum", "minLength",
     "maxLength", "minItems", "maxItems", "title", "description", "default",
 ))
 
 
-def whole(value):
-    """Return a JSON value with every `5.0` as 5: JSON knows one kind of number, a schema's integer includes it."""
+def whole(value, depth=0):
+    """Return a JSON value with every `5.0` as 5: JSON knows one kind of number, a schema's integer includes it.
+
+    What lies deeper than any schema of ours is left as it is: it fits none.
+    """
+    if depth > DEEPEST:
+        return value
     if isinstance(value, dict):
-        return {name: whole(item) for name, item in value.items()}
+        return {name: whole(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list):
-        return [whole(item) for item in value]
+        return [whole(item, depth + 1) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

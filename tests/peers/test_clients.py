@@ -124,13 +124,7 @@ def test_the_session_surface_serves_the_same_clients(world, peer_python, modules
         assert report["failed_steps"] == [] and report["validation"]["errors"] == []
 
 
-def test_no_raw_edge_case_fails(world):
-    done = world.call(sys.executable, os.path.join(world.clients, "probe_edges.py"), "--tool", "engram_save", "--", world.server,
-                      seconds=600)
-    assert "'FAIL': 0" in done.stdout
-
-
-def test_the_check_of_all_eras_passes(world, peer_python, shared):
+def test_the_check_of_all_eras_and_raw_edge_cases_passes(world, peer_python, shared):
     done = world.call("bash", os.path.join(shared, "checks", "eras.sh"), os.path.join(world.bin, "engram"), seconds=900,
                       env={"MCP_PY": peer_python})
     assert "client runs clean" in done.stdout

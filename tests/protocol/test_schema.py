@@ -49,3 +49,12 @@ def test_what_does_not_fit_is_named(arguments, named):
 def test_a_whole_float_is_an_integer():
     assert schema.whole({"a": 5.0, "b": [1.0, 1.5], "c": "5.0", "d": True}) == {"a": 5, "b": [1, 1.5], "c": "5.0", "d": True}
     assert isinstance(schema.whole(5.0), int)
+
+
+def test_a_value_nested_as_deep_as_json_can_be_read_is_no_trouble():
+    value = []
+    for _ in range(900):
+        value = [value]
+    assert schema.whole({"text": value})["text"] == value
+    assert schema.problem(SCHEMA, {"text": value}) == "text must be a string, not a list"
+    assert schema.problem(SCHEMA, {"text": "a", "names": value}).startswith("names[0] must be a string")
