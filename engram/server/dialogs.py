@@ -133,7 +133,8 @@ def roots_required():
 
 def roots_of(params):
     """Return the roots that came with a modern call: a list of mappings, None when the client said nothing of them."""
-    given = (params.get("inputResponses") or {}).get(ROOTS)
+    answers = params.get("inputResponses")
+    given = answers.get(ROOTS) if isinstance(answers, dict) else None
     found = given.get("roots") if isinstance(given, dict) else given
     return [root for root in found if isinstance(root, dict)] if isinstance(found, list) else ([] if given is not None else None)
 
