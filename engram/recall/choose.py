@@ -58,7 +58,7 @@ class Sources:
         """Return why a row is not to be seen, or an empty text (recall.md, "What is visible"). The arguments lift a rule each."""
         if row.state != APPROVED and not (edited and row.state in (EDITED, UNKNOWN)):
             return STATES[row.state]
-        if row.flagged:
+        if row.flagged and row.flagged != index_rows.UNSCANNED:
             return f"flagged by the safety scan ({row.flagged})"
         if row.hidden and not archived:
             return row.hidden
@@ -108,7 +108,11 @@ class Sources:
     def _checked(self, at: int, row, found, *, edited=False, **_):
         index_of = self.indexes[at]
         if index_of.sealed(row):
-            return found, ""
+            if row.flagged != index_rows.UNSCANNED:
+                return found, ""
+            flagged = index_rows.scanned(found)
+            index_of.note_scan(row, flagged)
+            return (None, f"flagged by the safety scan ({flagged})") if flagged else (found, "")
         if index_of.key or row.name != found.id.lower() or row.type != found.type:
             raise index.Damaged("a row that this user's Engram did not write")
         # without a key nothing in the index counts: look at everything again

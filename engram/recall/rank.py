@@ -29,8 +29,8 @@ PAIR_SHARE = 0.1
 COMMON_SHARE = 0.5
 POOL = 100
 VISITS, RELATED_VISITS = 100_000, 5_000
-GRAM_TESTS = 4000
-LEAST_POOL = 30
+GRAM_TESTS = 1600
+LEAST_POOL = 25
 LONGEST_SPELLED = 2000  # characters
 LONGEST_QUERY = 2000  # terms; what a person or an agent asks begins with what it is about
 
@@ -91,33 +91,36 @@ def _candidates(segments, strong: list[Slot], norms) -> tuple[dict[int, float], 
 
 
 def _visit(segments, slot: Slot, norms, scores: dict[int, float], most: int, spare: int) -> tuple[int, int]:
-    """Add the scores of one slot; a document counts with the best of the slot's words.
+    """Add the scores of one slot; a document counts with the slot's own word, else with its nearest related one.
 
     Returns how many postings were seen of the word itself, and of related ones, of which `spare` may be.
     """
     seen = [0, 0]
-    members = slot.members if spare > 0 else slot.members[:slot.own]
-    best: dict[int, float] | None = {} if len(members) > 1 else None
-    for at, (segment, term, _, factor) in enumerate(members):
-        docs, codes = segments[segment].postings(term, most if at < slot.own else spare - seen[1])
-        seen[at >= slot.own] += len(docs)
-        base, weight = segment << 32, slot.weight * slot.idf * factor * (K1 + 1)
-        worth = {code: weight * (code >> 8) / ((code >> 8) + 2 * norms[code & 255]) for code in set(codes)}
-        if best is not None:
-            for doc, code in zip(docs, codes):
-                if worth[code] > best.get(doc + base, 0.0):
-                    best[doc + base] = worth[code]
-        elif base or scores:
-            get = scores.get
-            for doc, code in zip(docs, codes):
-                doc += base
-                scores[doc] = get(doc, 0.0) + worth[code]
-        else:
-            scores.update(zip(docs, map(worth.__getitem__, codes)))
-        if seen[1] and seen[1] >= spare:
+    parts = []
+    for at, (segment, term, _, factor) in enumerate(slot.members):
+        related = at >= slot.own
+        if related and seen[1] >= spare:
             break
-    for doc, value in (best or {}).items():
-        scores[doc] = scores.get(doc, 0.0) + value
+        docs, codes = segments[segment].postings(term, spare - seen[1] if related else most)
+        seen[related] += len(docs)
+        weight = slot.weight * slot.idf * factor * (K1 + 1)
+        worth = {code: weight * (code >> 8) / ((code >> 8) + 2 * norms[code & 255]) for code in set(codes)}
+        parts.append((segment << 32, docs, map(worth.__getitem__, codes)))
+    if len(parts) == 1 and scores:
+        base, docs, values = parts[0]
+        get = scores.get
+        for doc, value in zip(docs, values):
+            doc += base
+            scores[doc] = get(doc, 0.0) + value
+        return seen[0], seen[1]
+    mine: dict[int, float] = {}
+    for base, docs, values in reversed(parts):
+        mine.update(zip([doc + base for doc in docs] if base else docs, values))
+    if scores:
+        for doc, value in mine.items():
+            scores[doc] = scores.get(doc, 0.0) + value
+    else:
+        scores.update(mine)
     return seen[0], seen[1]
 
 
@@ -170,18 +173,19 @@ def _ordered(segments, query, sequence, slots, unseen, pool, norms, number) -> l
     for segment, found in _by_segment(near):
         sequences = segments[segment].sequences([doc for doc, _ in found])
         ids = {slot.word: [term for at, term, _, _ in slot.members[:slot.own] if at == segment] for slot in slots}
-        common = [(COMMON_SHARE * slot.weight * slot.idf * (K1 + 1), ids[slot.word]) for slot in slots if slot.common and ids[slot.word]]
+        common = [(COMMON_SHARE * slot.weight * slot.idf * (K1 + 1), [pack("=I", term) for term in ids[slot.word]])
+                  for slot in slots if slot.common and ids[slot.word]]
         keys = [(pair, [pack("=II", left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
         for doc, score in found:
             if doc in sequences:  # a removed document leaves its postings
                 length, packed, words = sequences[doc]
                 norm = norms[length_code(length)]
                 score += _unseen(unseen, ids, packed, norm)
-                if common:
-                    have = set(array("I", packed))
-                    score += sum(worth for worth, terms_of in common if not have.isdisjoint(terms_of)) / (1 + norm)
+                for worth, packs in common:
+                    if _has(packed, packs):
+                        score += worth / (1 + norm)
                 words = f" {words} "
-                rows.append((score, len(words), [pair for pair, packs in keys if any(_has_pair(packed, one) for one in packs)],
+                rows.append((score, len(words), [pair for pair, packs in keys if _has(packed, packs)],
                              [(gram, words.count(gram)) for gram in wanted if gram in words], segment, doc))
     if not rows:
         return []
@@ -240,9 +244,12 @@ def _unseen(slots, ids, packed: bytes, norm: float) -> float:
     return score
 
 
-def _has_pair(packed: bytes, pair: bytes) -> bool:
-    """Whether two packed ids stand side by side."""
-    at = packed.find(pair)
-    while at >= 0 and at % 4:
-        at = packed.find(pair, at + 1)
-    return at >= 0
+def _has(packed: bytes, packs: list[bytes]) -> bool:
+    """Whether one of some packed runs of ids stands in a packed sequence."""
+    for one in packs:
+        at = packed.find(one)
+        while at >= 0 and at % 4:
+            at = packed.find(one, at + 1)
+        if at >= 0:
+            return True
+    return False

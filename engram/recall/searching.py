@@ -261,7 +261,7 @@ def _cards(sources, ids) -> list[dict]:
         for row in rows:
             if sources.hidden(at, row):
                 continue
-            if one.sealed(row):
+            if row.flagged == "" and one.sealed(row):
                 card = row.read_card()
             else:
                 memory, _ = sources.memory(at, row)

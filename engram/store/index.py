@@ -50,6 +50,7 @@ class Index:
         self.store, self.db, self.key, self.inode = store, connection, key, inode
         self.tables = index_tables.Tables(connection)
         self.in_memory = inode is None
+        self.scans: list[tuple[Row, str]] = []
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -88,6 +89,18 @@ class Index:
     def sealed(self, row: Row) -> bool:
         """Whether what a row says was found out by this user's Engram."""
         return bool(self.key) and row.seal == rows.seal(row, self.key)
+
+    def note_scan(self, row: Row, flagged: str) -> None:
+        """Remember what the safety scan said of a row; `keep_scans` writes it."""
+        self.scans.append((row, flagged))
+
+    def keep_scans(self) -> None:
+        """Write the scans that were made meanwhile. Where that can't be, they are made again."""
+        scans, self.scans = self.scans, []
+        made = [row._replace(flagged=flagged) for row, flagged in scans]
+        values = [(row.flagged, rows.seal(row, self.key), row.id, row.sha) for row in made]
+        if values and (self.in_memory or _writable(self.store)):
+            self._write(lambda: self.db.executemany("UPDATE doc SET flagged = ?, seal = ? WHERE id = ? AND sha = ?", values))
 
     # -- keeping up ---------------------------------------------------------------------------------------------------
 
@@ -236,6 +249,7 @@ def using(store, work, *, whole=False):
             if whole and index.worn():
                 raise Damaged("worn")
             result = work(index)
+            index.keep_scans()
         except (Damaged, *DAMAGE) as error:
             index.db.close()
             if _is_locked(error):
@@ -312,7 +326,7 @@ def counts(store) -> dict:
     def look(index):
         made = {}
         for type, state, hidden, flagged, number in index.db.execute(
-                "SELECT type, state, hidden, flagged <> '', count(*) FROM doc GROUP BY 1, 2, 3, 4"):
+                "SELECT type, state, hidden, flagged NOT IN ('', '?'), count(*) FROM doc GROUP BY 1, 2, 3, 4"):
             name = rows.STATES[state] if state else hidden or ("flagged" if flagged else "approved")
             made[type, name] = made.get((type, name), 0) + number
         return made
@@ -430,11 +444,11 @@ def _fill(store, connection, progress) -> Index:
     def documents():
         for number, (rel, seen) in enumerate(found, 1):
             text = rows.stat_text(seen, time.time_ns())
-            memory, sha, message = rows.read(store, rel)
+            memory, sha, message = rows.read(store, rel, os.path.join(store.root, *rel.split("/")))
             if memory is None:
                 index._insert(rows.of_fault(number, rel, sha, text, message))
             else:
-                index._insert(rows.of_memory(number, memory, text, known, index.key))
+                index._insert(rows.of_memory(number, memory, text, known, index.key, scan=False))
                 yield number, rows.fields(memory)
             if progress and (number % 500 == 0 or number == len(found)):
                 progress("Indexing", number, len(found))

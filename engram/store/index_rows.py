@@ -17,6 +17,7 @@ from engram.text.words import terms
 
 APPROVED, EDITED, UNKNOWN, UNREADABLE, GONE = range(5)
 STATES = ("approved", "edited", "not approved", "unreadable", "gone")
+UNSCANNED = "?"  # in `flagged`: the safety scan waits for the first time that the memory is looked at
 START_TAGS = frozenset(("always-load", "session-start"))
 
 # rel to lf: the file; state to seal: what was found out; name to start: columns to choose by
@@ -63,11 +64,11 @@ def state_of(known, rel: str, sha: str, lf: str) -> int:
     return EDITED if known.known(rel) else UNKNOWN
 
 
-def of_memory(number: int, memory, stat: str, known, key: bytes) -> Row:
-    """Return the row of a readable memory file; scans its text."""
+def of_memory(number: int, memory, stat: str, known, key: bytes, *, scan=True) -> Row:
+    """Return the row of a readable memory file; scans its text unless that can wait."""
     lf = files.sha256(memory.raw.replace(b"\r\n", b"\n")) if b"\r\n" in memory.raw else ""
     state = state_of(known, memory.rel, memory.sha256, lf)
-    flagged = scanned(memory)
+    flagged = scanned(memory) if scan else UNSCANNED
     made = json.dumps(card(memory), ensure_ascii=False, separators=(",", ":"))
     tags = START_TAGS.intersection(tag.lower() for tag in memory.tags)
     row = Row(number, memory.rel, stat, memory.sha256, lf, state, flagged, made, "", memory.id.lower(), memory.type, hidden(memory),
@@ -142,10 +143,15 @@ def searched(memory) -> str:
     return "\n".join(parts)
 
 
-def read(store, rel: str):
-    """Return (Memory or None, hash, message) of a file: a memory, or why it is none."""
+def read(store, rel: str, path=None):
+    """Return (Memory or None, hash, message) of a file: a memory, or why it is none.
+
+    `path`: of the file, when a walk just saw that it lies in the store.
+    """
     try:
-        raw = store.read_bytes(rel)
+        raw = files.read_regular(path, limit=memories.LARGEST) if path else store.read_bytes(rel)
+        if raw is None:
+            return None, "", "gone"
     except EngramError as error:
         return None, "", error.message
     try:

@@ -14,7 +14,7 @@ from array import array
 from math import log2
 
 from engram.text.folding import plain
-from engram.text.words import is_common, is_unspaced, stemmed, terms, words
+from engram.text.words import common, is_unspaced, stemmed, terms, words
 
 CHUNK_BITS = 12
 _TERM_SHIFT = 20  # chunk numbers below it: 2^32 documents
@@ -49,7 +49,9 @@ def spelling_grams(term: str) -> list[str]:
 
 def spelled(fields) -> str:
     """Return the words of a document as character grams read them: folded, unstemmed, common words and unspaced runs out."""
-    return " ".join(w for field in fields for w in words(field) if not is_common(w) and not is_unspaced(w))
+    skipped = common()
+    kept = [word for field in fields for word in words(field) if word not in skipped]
+    return " ".join(kept if all(map(str.isascii, kept)) else [word for word in kept if not is_unspaced(word)])
 
 
 class Tables:
@@ -187,13 +189,14 @@ class Tables:
     def _analyse(self, fields) -> tuple[array, dict[int, int], int]:
         """Return the sequence (fields apart by a 0), the weighted counts in halves, and the length."""
         sequence, weights, length = array("I"), {}, 0
+        skipped = common()
         for field, weight in zip(fields, FIELD_WEIGHTS):
             found = terms(field)
             ids = self._term_ids(found)
             for term in ids:
                 weights[term] = weights.get(term, 0) + weight
             length += len(ids)
-            sequence.extend([t for t, w in zip(ids, found) if not is_common(w)])
+            sequence.extend([term for term, word in zip(ids, found) if word not in skipped])
             sequence.append(0)
         sequence.extend(weights.keys() - set(sequence))
         return sequence, weights, length

@@ -27,7 +27,7 @@ SPACED, SIGNS, LETTERS = 0, 1, 2
 
 _patterns: dict[str, re.Pattern] = {}
 _memo: dict[str, tuple[str, ...]] = {}
-_generic_stems: set[str] = set()
+_common: list[frozenset[str]] = []
 
 
 def _pattern(source: str) -> re.Pattern:
@@ -62,7 +62,12 @@ def words(text: str) -> list[str]:
 
 def is_common(term: str) -> bool:
     """Whether a term is a stop word or a generic word, which never match alone (recall.md)."""
-    return term in STOP_WORDS or term in _generic()
+    return term in common()
+
+
+def common() -> frozenset[str]:
+    """Return all terms that never match alone."""
+    return _common[0] if _common else _make_common()
 
 
 def is_unspaced(term: str) -> bool:
@@ -85,11 +90,10 @@ def _script(point: int) -> int:
     return SPACED
 
 
-def _generic() -> set[str]:
-    """Stems of the generic words, made once."""
-    if not _generic_stems:
-        _generic_stems.update(stemmed(w) for w in GENERIC_WORDS)
-    return _generic_stems
+def _make_common() -> frozenset[str]:
+    """Make the set of common terms, once."""
+    _common.append(STOP_WORDS | frozenset(stemmed(word) for word in GENERIC_WORDS) | GENERIC_WORDS)
+    return _common[0]
 
 
 def stemmed(word: str) -> str:

@@ -19,9 +19,9 @@ WORDS = "harbour anchor crane ferry lantern pilot buoy cargo rope tide signal ch
 
 
 def rows(shelf, whole):
-    """Return what the index says of each file, without document numbers and stats."""
+    """Return what the index says of each file, without document numbers, stats and scans (those are made when needed)."""
     def look(one):
-        return sorted((row.rel, row.sha, row.state, row.flagged, row.card, row.hidden) for row in one.rows("1"))
+        return sorted((row.rel, row.sha, row.state, row.card, row.hidden) for row in one.rows("1"))
 
     return index.using(shelf.store, look, whole=whole)
 
