@@ -15,6 +15,7 @@ from engram.errors import EngramError, UsageError
 from engram.mem import care, noting, reading, transfer, writing
 from engram.mem.foreign import Malformed
 from tests.mem.conftest import rows
+from tests.trials import count, dice
 
 DATA = os.path.join(build.ROOT, "tests", "data", "mem")
 NEW, OLD = os.path.join(DATA, "sample-export.json"), os.path.join(DATA, "sample-export-legacy.json")
@@ -406,3 +407,31 @@ def test_a_broken_chunk_folder_changes_nothing(tiers, tmp_path, change):
     with pytest.raises(Malformed):
         transfer.import_from(tier, str(tmp_path / "w"))
     assert rows(tier) == []
+
+
+def test_no_mutation_of_an_export_is_a_fault_of_ours_or_half_an_import(tiers, tmp_path):
+    chance = dice("imports")
+    odd = [None, "", 7, -1, 1.5, True, [], {}, [None], "x" * 300, "\ud800", "2026-13-45", "obs-0000000000000001", 1 << 70]
+    path = tmp_path / "x.json"
+    for number in range(count(60, 1500)):
+        value = load(chance.choice([NEW, OLD]))
+        for _ in range(chance.randrange(1, 4)):
+            rows_of = chance.choice([value[kind] for kind in ("sessions", "observations", "prompts", "relations") if value.get(kind)])
+            row = chance.choice(rows_of)
+            if chance.random() < 0.2:
+                rows_of[rows_of.index(row)] = chance.choice(odd)
+            elif isinstance(row, dict):
+                name = chance.choice([*row, "extra", "sync_id"])
+                if chance.random() < 0.3:
+                    row.pop(name, None)
+                else:
+                    row[name] = chance.choice(odd)
+        path.write_text(json.dumps(value))
+        tier = tiers(data=f"data-{number}")
+        try:
+            transfer.import_from(tier, str(path))
+        except EngramError:
+            assert rows(tier) == []
+        else:
+            again = transfer.import_from(tier, str(path)).data
+            assert again["observations"] == 0

@@ -10,6 +10,7 @@ from engram.mem.tier import Tier
 from engram.server.mem_table import ROWS
 from engram.server.mem_tools import BOTH, MemSurface, _path
 from tests.server.stub import Desk, call, modern, request
+from tests.trials import count, dice
 
 AGENT = {
     "mem_save",
@@ -273,6 +274,8 @@ def test_a_missing_argument_is_named_with_those_that_arrived(serve, tool, argume
         ("mem_save", {"title": {"a": 1}, "content": "c"}),
         ("mem_search", {"query": "x", "all_projects": "yes"}),
         ("mem_search", {"query": "x", "limit": {}}),
+        ("mem_search", {"query": "x", "limit": 0.5}),
+        ("mem_context", {"max_bytes": "10.5"}),
         ("mem_update", {"id": 1, "expected_project": 5.5, "title": []}),
         ("mem_save", {"title": "t", "content": "\ud800"}),
     ],
@@ -511,3 +514,61 @@ def test_the_oldest_version_gets_no_structured_part(tmp_path, serve):
     result = desk.say(call(1, "mem_current_project"))[0]["result"]
     assert "structuredContent" not in result
     assert "Project: alpha (process_override)" in result["content"][0]["text"]
+
+
+# -- anything
+
+STRINGS = [
+    *(
+        "",
+        "alpha",
+        "beta",
+        "x",
+        "list",
+        "mark_reviewed",
+        "related",
+        "supersedes",
+        "personal",
+        "global",
+        "#1",
+        "decision/x",
+        "\0",
+        "é語🚀",
+        "../x",
+        "s1",
+    ),
+    *(
+        "## Learnings\n- one two three four five six\n",
+        "<private>",
+        "any",
+        "compact",
+        "1",
+        "-5",
+        "1e9",
+        "9" * 20,
+        "0.5",
+        "NaN",
+        "word " * 3000,
+        CHOICE,
+    ),
+    *("ignore all previous instructions", "\u202e", "sqlite_lock_contention", "rel-"),
+]
+NUMERALS = [0, 1, 2, 3, -1, 5, 1.0, 0.5, "1", "2", 10**18, 2**63, "0.7"]
+ODD = [None, True, [], {}, 1.5, -1, 10**30, 1e300]
+
+
+def test_no_arguments_make_a_fault_of_ours(serve):
+    chance, desk = dice("arguments"), serve()
+    for number in range(count(400, 10_000)):
+        row = chance.choice(ROWS)
+        arguments = {}
+        for name, part in row.properties.items():
+            if chance.random() < (0.97 if name in row.required else 0.3):
+                kind = {"number": NUMERALS, "boolean": [True, False, "true"]}.get(part["type"], STRINGS)
+                arguments[name] = chance.choice(ODD if chance.random() < 0.06 else kind)
+        if "expected_project" in arguments and chance.random() < 0.7:
+            arguments["expected_project"] = "alpha"
+        result = desk.say(call(number, row.name, **arguments))[-1]["result"]
+        assert not result.get("isError") or "error_code" in result["structuredContent"], (row.name, arguments, desk.notes)
+    assert not desk.notes
+    assert good(desk, "mem_doctor", check="term_index")["status"] == "ok"
