@@ -10,6 +10,7 @@ import os
 
 from engram.errors import UsageError
 from engram.mem import care, doctor, limits, overview, reading, transfer, writing
+from engram.mem.refusals import Refusal
 from engram.mem.tier import Tier
 
 DEFAULT_FILE = "engram-export.json"
@@ -67,6 +68,10 @@ def run_mem(context, args):
     tier = Tier(folder=context.cwd, env=context.env, override=args.project if args.verb == "save" else "", manual=True)
     try:
         return VERBS[args.verb](context, tier, args)
+    except Refusal as error:
+        if error.code == "ambiguous_project":
+            error.hint = "Name one with --project."  # the token of the tools is for agents, who have to ask first
+        raise
     finally:
         tier.close()
 

@@ -256,8 +256,8 @@ def _ambiguous(tier, found):
     listed = "\n".join(f"- {name} ({path})" for name, path in found.candidates.items())
     return Refusal(
         "ambiguous_project",
-        f"{found.path} holds {len(found.candidates)} projects; nothing was done. Ask the user which one is meant:\n{listed}",
-        hint=f'Then call again with project=<name>, project_choice_reason="{CHOSEN}" and recovery_token="{token}" '
+        f"{found.path} holds {len(found.candidates)} projects; nothing was done. Which one is meant?\n{listed}\n",
+        hint=f'Ask the user, then call again with project=<name>, project_choice_reason="{CHOSEN}" and recovery_token="{token}" '
         f"(good once, for {limits.TOKEN_SECONDS} s); the choice stays for this session.",
         available_projects=list(found.candidates),
         candidates=[{"project": name, "path": path} for name, path in found.candidates.items()],

@@ -58,6 +58,14 @@ def test_a_person_names_a_new_project_and_merges_spellings(mem):
     assert json.loads(mem("search", "c", "--project", "nowhere", "--json", code=1).stdout)["error"]["code"] == "unknown_project"
 
 
+def test_a_parent_of_repositories_takes_a_name_on_the_command_line(mem, tmp_path):
+    for name in ("a", "b"):
+        os.makedirs(tmp_path / "shop" / name / ".git")
+    done = mem("save", "t", "c", code=1)
+    assert "- a (" in done.stderr and "--project" in done.stderr and "token" not in done.stderr
+    assert data(mem("save", "t", "c", "--project", "a", "--json"))["project"] == "a"
+
+
 def test_export_and_import_read_relative_names_and_say_what_they_did(mem, tmp_path):
     done = mem("import", SAMPLE)
     assert "11 observations" in done.stdout
