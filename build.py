@@ -49,8 +49,8 @@ if place:
     with open(archive, "rb") as file:
         file.seek(place[0])
         exec(marshal.loads(file.read(place[1])))
-from engram.__main__ import main
-sys.exit(main())
+from engram.__main__ import start
+start()
 """
 # The first part of each bundle: how the rest is imported. An index of `name offset size package?` lines follows it. The
 # descriptor stays open, so a process goes on importing from the file that it was started from.
@@ -444,16 +444,25 @@ def peers():
     except SystemExit:
         missing += project()["dependency-groups"]["peers"]
     folder = os.path.join(WORK, "peers-npm")
-    for pin in project()["tool"]["engram"]["peers-npm"]:
-        if not os.path.exists(os.path.join(folder, "node_modules", *pin.rpartition("@")[0].split("/"))):
-            npm = shutil.which("npm")
-            os.makedirs(folder, exist_ok=True)
-            if not npm or subprocess.run([npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "--legacy-peer-deps",
-                                          "--prefix", folder, pin]).returncode:
-                missing.append(pin)
+    there = lambda pin: os.path.exists(os.path.join(folder, "node_modules", *pin.rpartition("@")[0].split("/")))
+    wanted = [pin for pin in project()["tool"]["engram"]["peers-npm"] if not there(pin)]
+    if wanted and not npm_install(folder, wanted):  # one that can't be had must not keep out the others
+        for pin in wanted:
+            npm_install(folder, [pin])
+    missing += [pin for pin in wanted if not there(pin)]
     found["ENGRAM_PEERS_BIN"] = os.path.join(folder, "node_modules", ".bin")
     say(f"peers that could not be had: {', '.join(missing)}" if missing else "all peers are here")
     return found
+
+
+def npm_install(folder, pins):
+    npm = shutil.which("npm")
+    if npm is None:
+        return False
+    os.makedirs(folder, exist_ok=True)
+    say(f"preparing {os.path.relpath(folder)}: {', '.join(pins)}")
+    flags = ["--no-audit", "--no-fund", "--loglevel=error", "--legacy-peer-deps", "--prefix", folder]
+    return subprocess.run([npm, "install", *flags, *pins]).returncode == 0
 
 
 def run_demo(args):

@@ -41,6 +41,27 @@ def main(argv=None):
     return run(words)
 
 
+def start():
+    """Run Engram as the whole of a process, and end that without taking the interpreter apart.
+
+    Taking it apart is 7 ms of every hook, and the system gets everything back anyway. What was registered for
+    the end runs, and what was written is out, or the usual way takes over and says why not. The server ends the usual way.
+    """
+    code = main()
+    if "engram.server" not in sys.modules:
+        import atexit
+        import os
+
+        atexit._run_exitfuncs()
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        except (OSError, ValueError, AttributeError):
+            pass
+    sys.exit(code)
+
+
 def _speak_utf8():
     """Start again in UTF-8 mode where the locale has another encoding: file names in a store are UTF-8 everywhere.
 
@@ -61,4 +82,4 @@ def _speak_utf8():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start()

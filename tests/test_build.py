@@ -118,10 +118,9 @@ def test_each_python_loads_its_own_bytecode_and_passes_the_exit_code_on(
     assert (said.returncode, said.stdout.strip()) == (0, build.version())
     assert start([copy, "no-such-command"], env=env).returncode == 2
     look = (
-        "import runpy, sys; sys.argv = [sys.argv[1], '--version']\n"
-        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
-        "except SystemExit: pass\n"
-        "print(sys.modules['engram.__main__'].__file__)"
+        "import atexit, runpy, sys; sys.argv = [sys.argv[1], '--version']\n"
+        "atexit.register(lambda: print(sys.modules['engram.__main__'].__file__))\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     shown = start([pythons[wanted], "-I", "-S", "-c", look, copy], env=env).stdout.split("\n")[1]
     assert shown.endswith(f"/cpython-{wanted.replace('.', '')}/engram/__main__.pyc")
