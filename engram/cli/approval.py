@@ -2,6 +2,7 @@
 
 Must not know what is proposed. Control characters are made visible before anything reaches the terminal.
 """
+
 from __future__ import annotations
 
 import re
@@ -14,8 +15,15 @@ from engram.propose import preview
 NEEDED = "Nothing was saved: approval needs a person at a terminal. With a human's yes, run it again with --force."
 REJECTED = "Rejected. Nothing was written."
 _ANSWER = re.compile(r"\s*([AaBbCc])(?:\s+(.*?))?\s*")
-_COLOURS = ((preview.PLUS, ("green",)), (preview.MINUS, ("red",)), ("Verdict: ", ("bold",)), ("Hint: ", ("yellow",)),
-            ("Redacted: ", ("yellow",)), ("Note: ", ("yellow",)), ("File: ", ("dim",)))
+_COLOURS = (
+    (preview.PLUS, ("green",)),
+    (preview.MINUS, ("red",)),
+    ("Verdict: ", ("bold",)),
+    ("Hint: ", ("yellow",)),
+    ("Redacted: ", ("yellow",)),
+    ("Note: ", ("yellow",)),
+    ("File: ", ("dim",)),
+)
 
 
 def show(context, text):

@@ -1,4 +1,5 @@
 """Edits by hand, approved at the terminal: rehash and edit (store.md, Integrity)."""
+
 from __future__ import annotations
 
 import os
@@ -43,7 +44,9 @@ def run_rehash(context, args):
     if not args.force:
         if not context.interactive:
             needed = "Nothing was accepted: approval needs a person at a terminal. With a human's yes, run it again with --force."
-            return Result({"changed": [f"{store.scope}:{rel}" for store, rel, _ in changes]}, needed, exit_code=3, error=(HumanNeeded.code, needed))
+            return Result(
+                {"changed": [f"{store.scope}:{rel}" for store, rel, _ in changes]}, needed, exit_code=3, error=(HumanNeeded.code, needed)
+            )
         answer = approval.ask(context, list(range(1, len(changes) + 1)), noun="change")
         if answer is None:
             return Result({"accepted": []}, "Rejected. Nothing was accepted.", exit_code=1)
@@ -64,7 +67,7 @@ def _changed(store, wanted):
     """Return ([(path, bytes or None when gone)] not as approved, lines about those that can't be accepted)."""
     found, bad = [], []
     wanted = {id.lower() for id in wanted}
-    for rel, problem in integrity.check(store)[1]:
+    for rel, _ in integrity.check(store)[1]:
         if rel.startswith("archive/"):
             continue
         raw = files.read_regular(store.path(rel), limit=memory.LARGEST)
@@ -93,7 +96,11 @@ def _difference(place, store, rel, raw):
     lines = [f"Hint: load leaves it out: line {found.line}: {found.label}" for found in [*scan.findings, *scan.instructions]]
     old = approved_bytes(place, store, rel)
     if old is None:
-        return [*lines, "    new, or its approved text is not at hand; the whole file:", *(preview.BAR + line for line in text.rstrip("\n").split("\n"))]
+        return [
+            *lines,
+            "    new, or its approved text is not at hand; the whole file:",
+            *(preview.BAR + line for line in text.rstrip("\n").split("\n")),
+        ]
     return lines + preview.difference(old.decode("utf-8", "replace"), text)
 
 
@@ -115,7 +122,13 @@ def approved_bytes(place, store, rel):
 def _git(store, *words):
     try:
         # cat-file runs no filter that a repository's attributes name, and no monitor that its config names
-        done = subprocess.run(["git", "-C", store.root, "-c", "core.fsmonitor=false", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+        done = subprocess.run(
+            ["git", "-C", store.root, "-c", "core.fsmonitor=false", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+            check=False,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout if done.returncode == 0 else None
@@ -151,7 +164,9 @@ def run_edit(context, args):
     base = approved_bytes(place, store, old.rel) or old.raw
     if raw == old.raw and store.approved(old):
         return Result({"saved": []}, "Nothing was changed.")
-    approval.show(context, "\n".join([f"[1] {old.key}", *_scanned(raw), *preview.difference(base.decode("utf-8", "replace"), raw.decode("utf-8"))]))
+    approval.show(
+        context, "\n".join([f"[1] {old.key}", *_scanned(raw), *preview.difference(base.decode("utf-8", "replace"), raw.decode("utf-8"))])
+    )
     if approval.ask(context, [1], noun="change") is None:
         return Result({"saved": []}, approval.REJECTED, exit_code=1)
     with Writer(store) as writer:

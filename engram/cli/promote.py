@@ -1,4 +1,5 @@
 """Make what an agent noted durable: promote, for working notes and session observations."""
+
 from __future__ import annotations
 
 from engram import propose

@@ -1,4 +1,5 @@
 """The state of memory at the terminal: status, set-role, set-rule-variant."""
+
 from __future__ import annotations
 
 from engram import propose

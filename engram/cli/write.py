@@ -1,4 +1,5 @@
 """Proposing at the terminal: save, save-session, note, observe, commit, pending."""
+
 from __future__ import annotations
 
 import os
@@ -22,7 +23,9 @@ def answer_options(parser, *, scopes=SCOPES):
 
 
 def options_save(parser):
-    parser.add_argument("words", nargs="*", metavar="TEXT", help="rule, skill, workflow or knowledge, then the text; or one TYPE: … | TEXT: … line")
+    parser.add_argument(
+        "words", nargs="*", metavar="TEXT", help="rule, skill, workflow or knowledge, then the text; or one TYPE: … | TEXT: … line"
+    )
     parser.add_argument("--file", help="read the text from a file (`-`: standard input)")
     parser.add_argument("--type", help="rule, skill (workflow), knowledge")
     parser.add_argument("--role", action="append", default=[], help="who it is for")
@@ -43,9 +46,20 @@ def run_save(context, args):
     text = _text(context, words, args.file)
     if not text.strip():
         raise UsageError("which text should be saved?", hint='engram save "TYPE: rule | TEXT: …"')
-    proposal = propose.save(context.place, text, type=type, scope=args.scope, role=args.role, context=args.context,
-                            triggers=args.triggers, depends_on=args.depends_on, level=args.level, update=args.update, keep=False,
-                            explain=args.explain)
+    proposal = propose.save(
+        context.place,
+        text,
+        type=type,
+        scope=args.scope,
+        role=args.role,
+        context=args.context,
+        triggers=args.triggers,
+        depends_on=args.depends_on,
+        level=args.level,
+        update=args.update,
+        keep=False,
+        explain=args.explain,
+    )
     return approval.settle(context, proposal, force=args.force)
 
 
@@ -65,8 +79,9 @@ def run_save_session(context, args):
     if spoken:
         level, words = _positive(spoken[1]), []
     if args.file and args.file != "-" and not words and evidence.wrapped(context.place, os.path.join(context.cwd, args.file)):
-        proposal = propose.propose_evidence(context.place, os.path.join(context.cwd, args.file), scope=args.scope, role=args.role,
-                                            keep=False, explain=args.explain)
+        proposal = propose.propose_evidence(
+            context.place, os.path.join(context.cwd, args.file), scope=args.scope, role=args.role, keep=False, explain=args.explain
+        )
         return approval.settle(context, proposal, force=args.force)
     text = _text(context, words, args.file)
     if _SPOKEN.fullmatch(text):
@@ -120,8 +135,14 @@ def run_observe(context, args):
     """Keep a source as evidence, with a file to review."""
     text = _text(context, args.words, args.file)
     source = os.path.basename(args.file) if args.file and args.file != "-" else None
-    return propose.observe(context.place, text, source_file=source, session=args.session, scope=args.scope,
-                           sensitivity="private" if args.private else "internal")
+    return propose.observe(
+        context.place,
+        text,
+        source_file=source,
+        session=args.session,
+        scope=args.scope,
+        sensitivity="private" if args.private else "internal",
+    )
 
 
 def options_commit(parser):
@@ -145,14 +166,26 @@ def run_pending(context, args):
     if args.entry:
         found = [proposal for proposal in waiting if proposal.entry.startswith(args.entry)]
         if len(found) != 1:
-            raise NotFound(f"{'no' if not found else 'more than one'} proposal that waits is named `{args.entry[:40]}`.", hint="Run engram pending.")
+            raise NotFound(
+                f"{'no' if not found else 'more than one'} proposal that waits is named `{args.entry[:40]}`.", hint="Run engram pending."
+            )
         return _decide(context, found[0], args.scope)
     if len(waiting) == 1 and context.interactive:
         return _decide(context, waiting[0], args.scope)
-    rows = [{"entry": proposal.entry, "kind": proposal.kind, "scopes": proposal.scopes, "expires_at": proposal.expires_at,
-             "candidates": proposal.candidates} for proposal in waiting]
-    lines = [f"{row['entry']}  until {row['expires_at']}  " + "; ".join(f"[{c['number']}] {c['verdict']} {c['id']}" for c in row["candidates"])
-             for row in rows]
+    rows = [
+        {
+            "entry": proposal.entry,
+            "kind": proposal.kind,
+            "scopes": proposal.scopes,
+            "expires_at": proposal.expires_at,
+            "candidates": proposal.candidates,
+        }
+        for proposal in waiting
+    ]
+    lines = [
+        f"{row['entry']}  until {row['expires_at']}  " + "; ".join(f"[{c['number']}] {c['verdict']} {c['id']}" for c in row["candidates"])
+        for row in rows
+    ]
     lines.append("Show and answer one: engram pending <entry>" if rows else "Nothing waits for approval.")
     return Result({"pending": rows}, "\n".join(lines))
 

@@ -14,6 +14,7 @@ candidate; two where the stores of a proposal for both differ); numbers (those t
 (["workspace"], ["global"] or both); text (the whole preview); asks; token; entry (its name, no secret and no
 right); expires_at; result(), the waiting answer.
 """
+
 from __future__ import annotations
 
 from engram.errors import UsageError
@@ -24,15 +25,48 @@ from engram.propose.evidence import observe
 from engram.propose.proposal import Proposal, Row
 from engram.propose.status import status
 
-__all__ = ["DECLINED", "INVALID", "Proposal", "accept", "by_entry", "commit", "note", "observe", "pending", "promote", "propose_evidence", "reopen",
-           "revoke", "save", "save_session", "set_role", "set_rule_variant", "status"]
+__all__ = [
+    "DECLINED",
+    "INVALID",
+    "Proposal",
+    "accept",
+    "by_entry",
+    "commit",
+    "note",
+    "observe",
+    "pending",
+    "promote",
+    "propose_evidence",
+    "reopen",
+    "revoke",
+    "save",
+    "save_session",
+    "set_role",
+    "set_rule_variant",
+    "status",
+]
 
 DECLINED = "approval was declined in the approval dialog"
 INVALID = "approval was answered with an invalid choice in the approval dialog"
 
 
-def save(place, text, *, type=None, scope=None, role=(), context=None, triggers=(), depends_on=(), level=None, update=None,
-         source="manual", derived_from=(), keep=True, explain=False):
+def save(
+    place,
+    text,
+    *,
+    type=None,
+    scope=None,
+    role=(),
+    context=None,
+    triggers=(),
+    depends_on=(),
+    level=None,
+    update=None,
+    source="manual",
+    derived_from=(),
+    keep=True,
+    explain=False,
+):
     """Propose one memory and keep it pending (keep=False: a preview only, nothing is written).
 
     text is a plain statement or one candidate in the `TYPE: … | TEXT: …` form; arguments fill what it leaves
@@ -44,8 +78,16 @@ def save(place, text, *, type=None, scope=None, role=(), context=None, triggers=
         raise UsageError("there is no text to save.")
     _fill(found[0], type=type, role=role, context=context, triggers=triggers, depends_on=depends_on, level=level, update=update)
     told[found[0].number] += plan.screened(found[0])
-    return _propose(place, found, told, scope, keep, source=source, extra={"derived_from": list(derived_from)} if derived_from else None,
-                    explain=explain)
+    return _propose(
+        place,
+        found,
+        told,
+        scope,
+        keep,
+        source=source,
+        extra={"derived_from": list(derived_from)} if derived_from else None,
+        explain=explain,
+    )
 
 
 def save_session(place, text, *, scope=None, role=(), keep=True, explain=False):
@@ -66,7 +108,9 @@ def note(place, text, *, objective=None, type=None, scope=None, keep=True):
 def promote(place, note_id, *, scope=None, keep=True, explain=False):
     """Propose a working note as a durable memory; the note itself stays until it expires. Raises NotFound."""
     store, found = notes.find(place, note_id)
-    candidate = candidates.Candidate(type=found.type, text=found.content.removeprefix("- ") if found.content.count("\n") == 0 else found.content)
+    candidate = candidates.Candidate(
+        type=found.type, text=found.content.removeprefix("- ") if found.content.count("\n") == 0 else found.content
+    )
     return _propose(place, [candidate], {1: plan.screened(candidate)}, scope or store.scope, keep, source="note", explain=explain)
 
 

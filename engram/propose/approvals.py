@@ -6,6 +6,7 @@ that what a human saw can't be exchanged for something else by whoever can write
 A token is no proof of a human: it shows that the proposal exists, is whole, and was not used. Must not
 know what a proposal means.
 """
+
 from __future__ import annotations
 
 import json
@@ -72,14 +73,19 @@ class Key:
     def check(self):
         """Raise StorageError when there is no user folder that can be written (exit 5), making nothing."""
         if self.folder is None:
-            raise StorageError("no home folder can be told, so there is nowhere to keep the approval key.",
-                               hint="Set ENGRAM_DATA_DIR. Reading works without.")
+            raise StorageError(
+                "no home folder can be told, so there is nowhere to keep the approval key.",
+                hint="Set ENGRAM_DATA_DIR. Reading works without.",
+            )
         there = self.folder
         while not os.path.lexists(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)
         if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK) or _read_only(there):
-            raise StorageError("Engram's user folder can't be written, so a proposal can't be protected.", file=self.folder,
-                               hint="Make it writable or set ENGRAM_DATA_DIR. Reading works without.")
+            raise StorageError(
+                "Engram's user folder can't be written, so a proposal can't be protected.",
+                file=self.folder,
+                hint="Make it writable or set ENGRAM_DATA_DIR. Reading works without.",
+            )
 
     def key(self):
         """Return the key's bytes; made, once, with mode 600. Raises StorageError."""
@@ -221,8 +227,10 @@ def by_name(entries, name, key, now):
 def check(entry, key, now):
     """Return the entry if it is whole, waiting and in time."""
     if not _same(str(entry.get("mac", "")), key.mac(entry)):
-        raise PendingChanged("the pending proposal was changed after it was shown, or belongs to another workspace; nothing was written.",
-                             hint="Propose again.")
+        raise PendingChanged(
+            "the pending proposal was changed after it was shown, or belongs to another workspace; nothing was written.",
+            hint="Propose again.",
+        )
     if entry["expires"] <= now:
         raise _expired()
     if entry["state"] == REVOKED:
@@ -240,8 +248,10 @@ def _why_not(token, key, now):
         raw = b""
     if len(raw) == 41:
         if not _same(raw[:4], key.tag()):
-            return TokenForeign("this approval token is for another workspace or another user; nothing was written.",
-                                hint="Commit it where it was proposed.")
+            return TokenForeign(
+                "this approval token is for another workspace or another user; nothing was written.",
+                hint="Commit it where it was proposed.",
+            )
         if int.from_bytes(raw[4:9], "big") <= now:
             return _expired()
     return TokenUnknown("no proposal has this approval token; nothing was written.", hint="Propose again.")
@@ -253,9 +263,13 @@ def _expired():
 
 def _shaped(entry):
     """Whether an entry has what `check` compares; the HMAC vouches for the rest."""
-    return isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("entry", "token_sha256", "state", "kind")) \
-        and all(isinstance(entry.get(name), int) for name in ("created", "expires")) and entry["token_sha256"].isascii() \
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(name), str) for name in ("entry", "token_sha256", "state", "kind"))
+        and all(isinstance(entry.get(name), int) for name in ("created", "expires"))
+        and entry["token_sha256"].isascii()
         and str(entry.get("mac", "")).isascii()
+    )
 
 
 def _rows(path):

@@ -4,6 +4,7 @@ A candidate may stand on one line with its fields joined by ` | `, or on several
 each, or begin with `rule: …`, `workflow: …`, `knowledge: …`. This module knows fields and limits; it
 does not know which memories exist, what is safe, or what becomes of a candidate.
 """
+
 from __future__ import annotations
 
 import re
@@ -15,26 +16,51 @@ from engram.safety.patterns import Pattern
 MOST = 20
 LARGEST = 16 * 1024
 
-TYPES = {"rule": "rule", "rules": "rule", "skill": "skill", "skills": "skill", "workflow": "skill",
-         "workflows": "skill", "knowledge": "knowledge"}
+TYPES = {
+    "rule": "rule",
+    "rules": "rule",
+    "skill": "skill",
+    "skills": "skill",
+    "workflow": "skill",
+    "workflows": "skill",
+    "knowledge": "knowledge",
+}
 CONFIDENCES = ("high", "medium", "low")
-LEVELS = {"base": 0, "basic": 0, "core": 0, "foundation": 0, "foundational": 0, "fundamental": 0,
-          "intermediate": 1, "mid": 1, "advanced": 2, "deep": 2}
+LEVELS = {
+    "base": 0,
+    "basic": 0,
+    "core": 0,
+    "foundation": 0,
+    "foundational": 0,
+    "fundamental": 0,
+    "intermediate": 1,
+    "mid": 1,
+    "advanced": 2,
+    "deep": 2,
+}
 
 # Written name: (attribute, many values). The second spellings are those of upstream-format.md d.
 FIELDS = {
-    "TYPE": ("type", False), "KIND": ("type", False),
+    "TYPE": ("type", False),
+    "KIND": ("type", False),
     "TEXT": ("text", False),
-    "CONTEXT": ("context", False), "ORIGIN": ("context", False), "WHY": ("context", False),
+    "CONTEXT": ("context", False),
+    "ORIGIN": ("context", False),
+    "WHY": ("context", False),
     "RATIONALE": ("context", False),
     "TRIGGERS": ("triggers", True),
-    "DEPENDS_ON": ("depends_on", True), "DEPENDS ON": ("depends_on", True),
+    "DEPENDS_ON": ("depends_on", True),
+    "DEPENDS ON": ("depends_on", True),
     "LEVEL": ("level", False),
-    "UPDATE": ("update", False), "SUPERSEDES": ("supersedes", False),
+    "UPDATE": ("update", False),
+    "SUPERSEDES": ("supersedes", False),
     "NOT_DUPLICATE": ("not_duplicate", True),
-    "ROLE": ("role", True), "ROLES": ("role", True),
+    "ROLE": ("role", True),
+    "ROLES": ("role", True),
     "CONFIDENCE": ("confidence", False),
-    "LIGHT": ("light", False), "BALANCED": ("balanced", False), "STRICT": ("strict", False),
+    "LIGHT": ("light", False),
+    "BALANCED": ("balanced", False),
+    "STRICT": ("strict", False),
 }
 _NAMES = "|".join(re.escape(name) for name in sorted(FIELDS, key=len, reverse=True))
 _MARKER = r"(?:[-*+•]|\d{1,2}[.)])[ \t]+"
@@ -48,8 +74,25 @@ class Candidate:
     `line` is where it began in the input (from 1), `lines` where each field did.
     """
 
-    __slots__ = ("number", "line", "lines", "type", "text", "context", "triggers", "depends_on", "level", "update",
-                 "supersedes", "not_duplicate", "role", "confidence", "light", "balanced", "strict")
+    __slots__ = (
+        "number",
+        "line",
+        "lines",
+        "type",
+        "text",
+        "context",
+        "triggers",
+        "depends_on",
+        "level",
+        "update",
+        "supersedes",
+        "not_duplicate",
+        "role",
+        "confidence",
+        "light",
+        "balanced",
+        "strict",
+    )
 
     def __init__(self, number=1, line=1, **fields):
         self.number, self.line, self.lines = number, line, {}
@@ -95,18 +138,21 @@ def parse(text, *, plain=True):
     if not (_SHORT.match(first) or _starts(first)):
         late = next((number for number, line in lines if (match := _starts(line)) and match[1] in ("TYPE", "TEXT")), None)
         if late is not None:
-            raise UsageError("the text begins with a line that is no candidate", line=lines[0][0],
-                             hint=f"The first candidate is in line {late}; leave out what stands before it.")
+            raise UsageError(
+                "the text begins with a line that is no candidate",
+                line=lines[0][0],
+                hint=f"The first candidate is in line {late}; leave out what stands before it.",
+            )
         if not plain:
             return []
         statement = "\n".join(line.rstrip() for _, line in lines).strip("\n")
         return [_typed({"text": statement.strip()}, 1, lines[0][0], len(statement.encode()))]
     blocks = _blocks(lines)
     if len(blocks) > MOST:
-        raise UsageError(f"{len(blocks)} candidates, and a proposal takes at most {MOST}", line=blocks[MOST].line,
-                         hint="Propose the rest afterwards.")
-    return [_typed(block.fields, number, block.line, block.size, block.lines)
-            for number, block in enumerate(blocks, 1)]
+        raise UsageError(
+            f"{len(blocks)} candidates, and a proposal takes at most {MOST}", line=blocks[MOST].line, hint="Propose the rest afterwards."
+        )
+    return [_typed(block.fields, number, block.line, block.size, block.lines) for number, block in enumerate(blocks, 1)]
 
 
 class _Block:
@@ -126,7 +172,7 @@ def _unfenced(lines):
     numbered = list(enumerate(lines, 1))
     filled = [at for at, (_, line) in enumerate(numbered) if line.strip()]
     if len(filled) > 2 and lines[filled[0]].startswith("```") and lines[filled[-1]].strip() == "```":
-        return numbered[filled[0] + 1:filled[-1]]
+        return numbered[filled[0] + 1 : filled[-1]]
     return numbered
 
 
@@ -139,7 +185,7 @@ def _split(line, upper):
     if not found or found[0].start() != 0:
         return []
     ends = [m.start() for m in found[1:]] + [len(line)]
-    return [(m[1].upper(), line[m.end():end].strip()) for m, end in zip(found, ends)]
+    return [(m[1].upper(), line[m.end() : end].strip()) for m, end in zip(found, ends)]
 
 
 def _blocks(lines):
@@ -153,7 +199,7 @@ def _blocks(lines):
         short = _SHORT.match(line)
         if short:
             upper = True
-            rest = _split("TEXT: " + line[short.end():], True)
+            rest = _split("TEXT: " + line[short.end() :], True)
             fields, fresh = [("TYPE", short[1]), *rest], True
         else:
             match = _starts(line)
@@ -197,8 +243,11 @@ def _typed(raw, number, line, size, lines=None):
     """Turn raw field values into a Candidate, or say which field is wrong and where."""
     lines = lines or {}
     if size > LARGEST:
-        raise UsageError(f"candidate {number} has {size} bytes, and at most {LARGEST} fit", line=line,
-                         hint="Split it, or keep the long part in a file of the project and name that.")
+        raise UsageError(
+            f"candidate {number} has {size} bytes, and at most {LARGEST} fit",
+            line=line,
+            hint="Split it, or keep the long part in a file of the project and name that.",
+        )
     fields = {name: value.strip() for name, value in raw.items()}
     if not fields.get("text"):
         raise UsageError(f"candidate {number} has no TEXT", line=line, hint="Write TEXT: and the memory.")
@@ -260,13 +309,17 @@ def words(value):
 
 
 # Whole words for spaced scripts; Chinese is not spaced, so its signals are plain substrings.
-_RULE = (r"(?i)(?<!\w)(?:always|never|must(?:n't)?|should(?:n't)?|avoid|prefer|don't|do not|from now on|remember to|"
-         r"required to|instead of|luôn|không được|đừng|phải|nên|hãy|cấm|tránh|ưu tiên)(?!\w)"
-         r"|必须|不要|应该|應該|必須|禁止|始终|始終|总是|總是|切勿|不得|不能|优先|避免|务必")
+_RULE = (
+    r"(?i)(?<!\w)(?:always|never|must(?:n't)?|should(?:n't)?|avoid|prefer|don't|do not|from now on|remember to|"
+    r"required to|instead of|luôn|không được|đừng|phải|nên|hãy|cấm|tránh|ưu tiên)(?!\w)"
+    r"|必须|不要|应该|應該|必須|禁止|始终|始終|总是|總是|切勿|不得|不能|优先|避免|务必"
+)
 _IMPERATIVE = r"(?i)^\W*(?:use|run|keep|write|put|name|pin|check|make sure|ensure|call|dùng|sử dụng|viết|chạy|giữ)(?!\w)|^请|^請|^使用"
-_STEPS = (r"(?i)(?<!\w)(?:workflow|runbook|procedure|checklist|step by step|quy trình|các bước)(?!\w)|流程|步骤|步驟",
-          r"(?i)(?<!\w)first\b.*(?<!\w)(?:then|next|after that|finally)(?!\w)|(?<!\w)trước tiên.*(?:sau đó|rồi)|首先.*(?:然后|然後|接着|最后)",
-          r"(?i)(?<!\w)when\b.*,? then(?!\w)|(?<!\w)khi\b.*thì(?!\w)")
+_STEPS = (
+    r"(?i)(?<!\w)(?:workflow|runbook|procedure|checklist|step by step|quy trình|các bước)(?!\w)|流程|步骤|步驟",
+    r"(?i)(?<!\w)first\b.*(?<!\w)(?:then|next|after that|finally)(?!\w)|(?<!\w)trước tiên.*(?:sau đó|rồi)|首先.*(?:然后|然後|接着|最后)",
+    r"(?i)(?<!\w)when\b.*,? then(?!\w)|(?<!\w)khi\b.*thì(?!\w)",
+)
 _LIST_LINE = Pattern(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
 
 

@@ -2,6 +2,7 @@
 
 Settings like any other, with words of their own for agents. Must not know recall.
 """
+
 from __future__ import annotations
 
 from engram.errors import Result, UsageError

@@ -4,6 +4,7 @@ One path for tokens, dialogs, terminals and `--force`. Under the store's lock ea
 whose verdict, target or files are no longer what the human saw is deferred, and so is one that resembles
 something. The rest and the token's end are one journalled commit. Must not know who asks the human.
 """
+
 from __future__ import annotations
 
 import time
@@ -32,12 +33,19 @@ def keep(place, proposal):
     key, now = approvals.Key(place, store), int(time.time())
     token, token_sha256 = approvals.new_token(key, now + approvals.LIFETIME)
     entry = {
-        "entry": token_sha256[:16], "token_sha256": token_sha256, "kind": proposal.kind, "state": approvals.WAITING, "reason": None,
-        "created": now, "expires": now + approvals.LIFETIME, "scopes": proposal.scopes, "extra": proposal.extra,
+        "entry": token_sha256[:16],
+        "token_sha256": token_sha256,
+        "kind": proposal.kind,
+        "state": approvals.WAITING,
+        "reason": None,
+        "created": now,
+        "expires": now + approvals.LIFETIME,
+        "scopes": proposal.scopes,
+        "extra": proposal.extra,
         "rows": [row.plain() for row in proposal.rows],
     }
     key.check()
-    with _Locked(place, None, store) as locked:
+    with _Locked(place, None, store):
         entries, _ = approvals.read(store)
         entries.append(approvals.seal(entry, key))
         _put_pending(store, entries, now)
@@ -86,7 +94,9 @@ def shown(place, proposal, approve, *, scope=None, by, note=None):
     """Commit a proposal that was never put into the pending file: shown and answered in one go."""
     approvals.Key(place, pending_store(place)).check()
     with _Locked(place, proposal.scopes, None) as locked:
-        return _carry_out(place, locked, proposal.kind, proposal.rows, proposal.scopes, approve, scope, by, note, proposal.diagnostics, proposal.extra)
+        return _carry_out(
+            place, locked, proposal.kind, proposal.rows, proposal.scopes, approve, scope, by, note, proposal.diagnostics, proposal.extra
+        )
 
 
 def revoke(place, name, reason):
@@ -120,7 +130,7 @@ def _pending(place, pick, approve, scope, by, note):
             ended = approvals.done(entry, key, approvals.USED)
             if owed:
                 ended = approvals.seal({**ended, "owed": owed}, key)
-            return approvals.dump(entries[:at] + [ended] + entries[at + 1:], now)
+            return approvals.dump(entries[:at] + [ended] + entries[at + 1 :], now)
 
         locked.close = close
         result = _carry_out(place, locked, entry["kind"], rows, entry["scopes"], approve, scope, by, note, [], entry["extra"])
@@ -238,8 +248,10 @@ def _chosen(rows, approve):
         raise UsageError('approve is "all" or a list of candidate numbers from 1; nothing was written and the token is still good.')
     unknown = [n for n in approve if n not in numbers]
     if unknown:
-        raise UsageError(f"there is no candidate {unknown[0]} (there are {numbers[0]} to {numbers[-1]}); nothing was written "
-                         "and the token is still good.")
+        raise UsageError(
+            f"there is no candidate {unknown[0]} (there are {numbers[0]} to {numbers[-1]}); nothing was written "
+            "and the token is still good."
+        )
     return sorted(set(approve))
 
 

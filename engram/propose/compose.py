@@ -4,17 +4,19 @@ Pure: values in, bytes out, so that a preview and a commit can't differ. An upda
 the candidate restates and adds the others; every other section, list, key and line stays (upstream-format.md,
 L-1 to L-6). Must not know verdicts, stores or approval.
 """
+
 from __future__ import annotations
 
 import re
 
-from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, SAME, relate
-from engram.propose.statement import Statement, statements
+from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, SAME, closest
+from engram.propose.statement import read, statements
 from engram.safety.patterns import Pattern
 from engram.store import ids, memory
 
 _LIST_MARK = Pattern(r"^(\s*)([-*+•]|(\d{1,3})([.)]))(\s+)")
 _HEADING = Pattern(r"^ {0,3}(#{1,3})(?=[ \t]|$)")
+RESTATED = 0.85  # likeness from which on a close statement takes the place of the old one
 _SUBHEADING = Pattern(r"^#{3,6}[ \t]", re.MULTILINE)
 
 
@@ -29,13 +31,25 @@ def wanted_id(text, type):
 def new_file(candidate, *, id, type, scope, author, today, source="manual", extra=None):
     """Return (path, bytes) of a new memory. `extra` has further header keys (supersedes, evidence_refs, …)."""
     header = {
-        "schema_version": 3, "id": id, "type": type, "scope": scope, "source": source,
-        "author_name": author[0], "author_email": author[1],
+        "schema_version": 3,
+        "id": id,
+        "type": type,
+        "scope": scope,
+        "source": source,
+        "author_name": author[0],
+        "author_email": author[1],
         "authority": "reference" if type == "knowledge" else "instruction",
-        "confidence": candidate.confidence or "high", "revision": 1,
-        "created": today, "updated": today, "valid_from": today, "last_confirmed": today,
-        "triggers": candidate.triggers or None, "depends_on": candidate.depends_on or None, "role": candidate.role or None,
-        "level": candidate.level, **(extra or {}),
+        "confidence": candidate.confidence or "high",
+        "revision": 1,
+        "created": today,
+        "updated": today,
+        "valid_from": today,
+        "last_confirmed": today,
+        "triggers": candidate.triggers or None,
+        "depends_on": candidate.depends_on or None,
+        "role": candidate.role or None,
+        "level": candidate.level,
+        **(extra or {}),
     }
     parts = [("Content", content(candidate.text))]
     if candidate.variants:
@@ -53,17 +67,21 @@ def content(text):
 
 def _nested(text):
     """Return Markdown whose headings are below those of a memory file: they can't open a section of their own."""
-    made, fence = [], None
+    return "\n".join(line if fenced else _HEADING.sub("####", line) for line, fenced in _lines(text))
+
+
+def _lines(text):
+    """Yield (line, whether it is in or at a code fence)."""
+    fence = None
     for line in text.split("\n"):
         found = memory.CODE_FENCE.match(line)
-        if fence is None and found:
-            fence = found[1][0] * 3
-        elif fence is not None and found and found[1].startswith(fence):
-            fence = None
-        elif fence is None:
-            line = _HEADING.sub("####", line)
-        made.append(line)
-    return "\n".join(made)
+        if fence is None:
+            fence = found[1][0] * 3 if found else None
+            yield line, found is not None
+        else:
+            if found and found[1].startswith(fence):
+                fence = None
+            yield line, True
 
 
 def updated_file(old, candidate, *, today, source=None, extra=None):
@@ -138,16 +156,15 @@ def merge(text, fresh):
     pairs = []
     for new in fresh:
         theirs = statements(text)
-        best = max(((relate(Statement(new), Statement(old)), old) for old in theirs), key=lambda row: (_STRENGTH.get(row[0].kind, 0), row[0].score),
-                   default=None)
-        kind = best[0].kind if best else None
-        if kind == SAME and Statement(new).plain == Statement(best[1]).plain:
-            continue
-        if kind in (SAME, EXTENDS, CONTRADICTS) or kind == CLOSE and best[0].score >= 0.85:
-            span = _place(text, best[1])
+        relation, at = closest(read(new), [read(old) for old in theirs])
+        if relation.kind in (SAME, EXTENDS, CONTRADICTS) or relation.kind == CLOSE and relation.score >= RESTATED:
+            old = theirs[at]
+            if read(new).plain == read(old).plain:
+                continue
+            span = _place(text, old)
             if span:
-                text = text[:span[0]] + _marked_as(best[1], new) + text[span[1]:]
-                pairs.append((best[1], new))
+                text = text[: span[0]] + _marked_as(old, new) + text[span[1] :]
+                pairs.append((old, new))
                 continue
         text = append(text, new)
         pairs.append((None, new))
@@ -160,16 +177,13 @@ def _place(text, statement):
     return found[0].span() if len(found) == 1 and not statement.startswith(("```", "~~~")) else None
 
 
-_STRENGTH = {SAME: 4, CONTRADICTS: 3, EXTENDS: 2, CLOSE: 1}
-
-
 def _follow(text, pairs):
     """Bring a wording of a rule up to what happened to its content."""
     for old, new in pairs:
         bare = _LIST_MARK.sub("", old) if old else None
         span = _place(text, bare) if bare else None
         if span:
-            text = text[:span[0]] + _LIST_MARK.sub("", new) + text[span[1]:]
+            text = text[: span[0]] + _LIST_MARK.sub("", new) + text[span[1] :]
         else:
             text, _ = merge(text, [new])
     return text
@@ -183,8 +197,10 @@ def _marked_as(old, new):
 
 def append(text, statement):
     """Add a statement at the end of a section's own text, as one more entry of the list that ends it."""
-    cut = _SUBHEADING.search(text)
-    head, tail = (text[:cut.start()].rstrip("\n"), "\n\n" + text[cut.start():]) if cut else (text.rstrip("\n"), "")
+    lines = list(_lines(text))
+    cut = next((at for at, (line, fenced) in enumerate(lines) if not fenced and _SUBHEADING.match(line)), len(lines))
+    head, rest = ("\n".join(line for line, _ in part) for part in (lines[:cut], lines[cut:]))
+    head, tail = head.rstrip("\n"), f"\n\n{rest}" if rest else ""
     last = next((line for line in reversed(head.split("\n")) if line.strip()), "")
     mark = _LIST_MARK.match(last)
     bare = _nested(_LIST_MARK.sub("", statement, count=1))

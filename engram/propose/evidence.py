@@ -3,6 +3,7 @@
 What is promoted comes from the trace, after its hash, scope and age are checked; the wrapper only says which
 trace. File formats: upstream-format.md, c. Must not know verdicts or tokens.
 """
+
 from __future__ import annotations
 
 import json
@@ -50,9 +51,23 @@ def observe(place, text, *, source_file=None, session="manual", scope=None, sens
     mark = "private" if sensitivity in ("private", "secret") else ""  # names that .gitignore keeps out of Git (fault S-5)
     trace_id, source_hash = "_".join(filter(None, ("tr", mark, os.urandom(16).hex()))), f"sha256:{files.sha256(clean.encode())}"
     session = " ".join(safety.redact(session)[0].split())[:120] or "manual"
-    trace = {"authority": "evidence", "eventTime": now, "host": "cli", "ingestedAt": now, "redactedFindings": len(findings),
-             "removedInjectionLines": len(removed), "retention": RETENTION, "sensitivity": sensitivity, "sessionId": session,
-             "source": "observe", "sourceHash": source_hash, "text": clean, "traceId": trace_id, "trustLevel": "human", "turnId": 0}
+    trace = {
+        "authority": "evidence",
+        "eventTime": now,
+        "host": "cli",
+        "ingestedAt": now,
+        "redactedFindings": len(findings),
+        "removedInjectionLines": len(removed),
+        "retention": RETENTION,
+        "sensitivity": sensitivity,
+        "sessionId": session,
+        "source": "observe",
+        "sourceHash": source_hash,
+        "text": clean,
+        "traceId": trace_id,
+        "trustLevel": "human",
+        "turnId": 0,
+    }
     if source_file:
         trace["sourceFile"] = source_file
     trace_rel = f"traces/{trace_id}.jsonl"
@@ -68,8 +83,13 @@ def observe(place, text, *, source_file=None, session="manual", scope=None, sens
         told.append("Redacted: " + "; ".join(f"{found.label} at line {found.line}, column {found.column}" for found in findings))
     if removed:
         told.append(f"Dropped lines that give orders: {', '.join(map(str, removed))}")
-    data = {"trace_id": trace_id, "trace": f"{store.scope}:{trace_rel}", "file": f"{store.scope}:{rel}",
-            "redacted": [found.data() for found in findings], "removed_lines": removed}
+    data = {
+        "trace_id": trace_id,
+        "trace": f"{store.scope}:{trace_rel}",
+        "file": f"{store.scope}:{rel}",
+        "redacted": [found.data() for found in findings],
+        "removed_lines": removed,
+    }
     return Result(data, "\n".join(told))
 
 
@@ -81,15 +101,39 @@ def _unused(store, rel):
 
 
 def _wrapper(trace, text, rel):
-    header = {"authority": "evidence", "created": trace["ingestedAt"], "event_time": trace["eventTime"], "host": trace["host"],
-              "redacted_findings": trace["redactedFindings"], "removed_injection_lines": trace["removedInjectionLines"],
-              "retention": trace["retention"], "sensitivity": trace["sensitivity"], "session_id": trace["sessionId"],
-              "source": "observe", "source_file": trace.get("sourceFile"), "source_hash": trace["sourceHash"],
-              "trace_id": trace["traceId"], "trust_level": trace["trustLevel"]}
-    lines = ["---", *(render_entry(key, header[key]) for key in sorted(header) if header[key] is not None), "---", "",
-             f"# Observation: {memory.title_of(text, longest=60)}", "", "## Raw Note", "", text, "", "## Next", "",
-             f"Review, then run `engram save-session --file {os.path.basename(rel)}` from this folder. What is proposed comes from the "
-             "trace: changing this file does not change it.", ""]
+    header = {
+        "authority": "evidence",
+        "created": trace["ingestedAt"],
+        "event_time": trace["eventTime"],
+        "host": trace["host"],
+        "redacted_findings": trace["redactedFindings"],
+        "removed_injection_lines": trace["removedInjectionLines"],
+        "retention": trace["retention"],
+        "sensitivity": trace["sensitivity"],
+        "session_id": trace["sessionId"],
+        "source": "observe",
+        "source_file": trace.get("sourceFile"),
+        "source_hash": trace["sourceHash"],
+        "trace_id": trace["traceId"],
+        "trust_level": trace["trustLevel"],
+    }
+    lines = [
+        "---",
+        *(render_entry(key, header[key]) for key in sorted(header) if header[key] is not None),
+        "---",
+        "",
+        f"# Observation: {memory.title_of(text, longest=60)}",
+        "",
+        "## Raw Note",
+        "",
+        text,
+        "",
+        "## Next",
+        "",
+        f"Review, then run `engram save-session --file {os.path.basename(rel)}` from this folder. What is proposed comes from the "
+        "trace: changing this file does not change it.",
+        "",
+    ]
     return "\n".join(lines).encode("utf-8")
 
 
@@ -110,8 +154,10 @@ def read(place, path):
         raise UsageError("the wrapper names no trace.", file=path, hint="engram observe makes one.")
     trace = load_trace(store, trace_id)
     extra = {
-        "evidence_refs": [trace_id], "derived_from": [trace["sessionId"]] if trace.get("sessionId") else [],
-        "source_hashes": [trace["sourceHash"]], "source_files": [rel],
+        "evidence_refs": [trace_id],
+        "derived_from": [trace["sessionId"]] if trace.get("sessionId") else [],
+        "source_hashes": [trace["sourceHash"]],
+        "source_files": [rel],
     }
     return Evidence(trace["text"], extra, store.scope)
 
@@ -123,7 +169,9 @@ def load_trace(store, trace_id):
         raise IntegrityError(f"the trace {trace_id} is missing from the {store.scope} store, so nothing can be promoted from it.")
     try:
         trace = json.loads(raw)
-        whole = trace["traceId"] == trace_id and trace["sourceHash"] == f"sha256:{files.sha256(trace['text'].encode('utf-8', 'surrogatepass'))}"
+        whole = (
+            trace["traceId"] == trace_id and trace["sourceHash"] == f"sha256:{files.sha256(trace['text'].encode('utf-8', 'surrogatepass'))}"
+        )
         begun = dates.instant(trace["ingestedAt"])
         days = None if trace["retention"] == "permanent" else int(trace["retention"].removesuffix("d"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -2,6 +2,7 @@
 
 Reads and plans; `commit` writes. Must not know who asks the human.
 """
+
 from __future__ import annotations
 
 from engram.errors import MemoryFileError, NotFound, Refused, StorageError, UsageError
@@ -34,16 +35,38 @@ def proposal(place, text, *, objective=None, type=None, scope=None):
     today, until = dates.today(), dates.day_after(place.settings.get("load.working_ttl_days"))
     id = _free_id(store, compose.wanted_id(clean, type))
     header = {
-        "schema_version": 3, "id": id, "type": type, "scope": store.scope, "source": "note", "tier": "working",
-        "objective": objective or None, "author_name": signed[0], "author_email": signed[1], "authority": "reference",
-        "confidence": "medium", "revision": 1, "created": today, "updated": today, "valid_from": today, "last_confirmed": today,
+        "schema_version": 3,
+        "id": id,
+        "type": type,
+        "scope": store.scope,
+        "source": "note",
+        "tier": "working",
+        "objective": objective or None,
+        "author_name": signed[0],
+        "author_email": signed[1],
+        "authority": "reference",
+        "confidence": "medium",
+        "revision": 1,
+        "created": today,
+        "updated": today,
+        "valid_from": today,
+        "last_confirmed": today,
         "valid_until": until,
     }
     rel = f"{FOLDER}/{id}.md"
     raw = memory.new(header, memory.title_of(clean), [("Content", compose.content(clean))])
-    row = Row(number=1, scope=store.scope, type=type, verdict=verdict.ADD, id=id, rel=rel, redacted=[*findings, *more],
-              notes=[f"kept until {until}, in the git-ignored {FOLDER}/ folder"], fields={"type": type, "text": clean},
-              writes=[Write(rel, None, raw.decode("utf-8"))])
+    row = Row(
+        number=1,
+        scope=store.scope,
+        type=type,
+        verdict=verdict.ADD,
+        id=id,
+        rel=rel,
+        redacted=[*findings, *more],
+        notes=[f"kept until {until}, in the git-ignored {FOLDER}/ folder"],
+        fields={"type": type, "text": clean},
+        writes=[Write(rel, None, raw.decode("utf-8"))],
+    )
     return Proposal(NOTE, [row], scopes, [*diagnostics, *notes], extra={"valid_until": until})
 
 

@@ -3,6 +3,7 @@
 The only place where a preview is made, for commands, tools and dialogs; `commit` judges again with `verdict_on` and
 writes nothing else than what was planned here. Reads stores; must not know MCP or terminals.
 """
+
 from __future__ import annotations
 
 from engram import files, recall
@@ -46,8 +47,11 @@ def read(text, *, single=False, plain=True):
     clean, findings = screen.screened(recall.unwrapped(text))
     found = candidates.parse(clean, plain=plain)
     if single and len(found) > 1:
-        raise UsageError(f"the text has {len(found)} candidates, and save takes one.", line=found[1].line,
-                         hint="Use engram_save_session (engram save-session) for several.")
+        raise UsageError(
+            f"the text has {len(found)} candidates, and save takes one.",
+            line=found[1].line,
+            hint="Use engram_save_session (engram save-session) for several.",
+        )
     told = {candidate.number: [] for candidate in found}
     for finding in findings:
         owner = max((c for c in found if c.line <= finding["line"]), key=lambda c: c.line, default=None)
@@ -88,8 +92,11 @@ def _holders(place, candidate, wanted):
     having = [scope for scope in wanted if find(place.store_of(scope), named) is not None]
     if not having:
         field = "UPDATE" if candidate.update else "SUPERSEDES"
-        raise NotFound(f"{field}: there is no memory `{named[:80]}` in the {' or '.join(wanted)} store.", line=candidate.line,
-                       hint="engram search finds ids.")
+        raise NotFound(
+            f"{field}: there is no memory `{named[:80]}` in the {' or '.join(wanted)} store.",
+            line=candidate.line,
+            hint="engram search finds ids.",
+        )
     return having
 
 
@@ -120,8 +127,15 @@ class _Beside:
 def _row(place, store, candidate, beside, signed, today, source, extra):
     type = candidate.type or candidates.infer_type(candidate.text)
     judged = verdict_on(place, store, fields_of(candidate, type), beside.memories)
-    row = Row(number=candidate.number, scope=store.scope, type=type, verdict=judged.word, hints=judged.hints, why=judged.why,
-              fields=fields_of(candidate, type))
+    row = Row(
+        number=candidate.number,
+        scope=store.scope,
+        type=type,
+        verdict=judged.word,
+        hints=judged.hints,
+        why=judged.why,
+        fields=fields_of(candidate, type),
+    )
     target = judged.target
     if target is not None:
         row.target, row.id, row.rel, row.type = target.id, target.id, target.rel, target.type if judged.word == verdict.NOOP else type
@@ -140,7 +154,9 @@ def _row(place, store, candidate, beside, signed, today, source, extra):
         if judged.word == verdict.SUPERSEDE:
             _approved(store, target)
             extra = {**extra, "supersedes": [target.id]}
-        rel, raw = compose.new_file(candidate, id=row.id, type=type, scope=store.scope, author=signed, today=today, source=source, extra=extra)
+        rel, raw = compose.new_file(
+            candidate, id=row.id, type=type, scope=store.scope, author=signed, today=today, source=source, extra=extra
+        )
         row.rel = rel
         _add(row, rel, None, raw)
         if judged.word == verdict.SUPERSEDE:
@@ -194,8 +210,11 @@ def verdict_on(place, store, fields, siblings=()):
 def _approved(store, target):
     """Refuse to change a memory that was edited without approval: the edit would be approved along with the change."""
     if not store.approved(target):
-        raise IntegrityError(f"{target.id} was edited without approval, so it can't be changed by a proposal.", file=target.key,
-                             hint=f"Look at it and run engram rehash {target.id} first.")
+        raise IntegrityError(
+            f"{target.id} was edited without approval, so it can't be changed by a proposal.",
+            file=target.key,
+            hint=f"Look at it and run engram rehash {target.id} first.",
+        )
     if target.lifecycle in ("superseded", "archived"):
         by = f" by {target.superseded_by}" if target.superseded_by else ""
         raise UsageError(f"{target.id} is {target.lifecycle}{by}.", hint="Name the memory that counts now.")
@@ -215,12 +234,16 @@ def is_free(store, id):
     """Whether no memory of a store has an id, and no durable file of its name is there."""
     if recall.by_id(store, id) is not None:
         return False
-    return not any(files.read_regular(store.path(f"{folder}/{id}.md"), limit=memory.LARGEST) is not None
-                   for folder in memory.FOLDERS.values())
+    return not any(
+        files.read_regular(store.path(f"{folder}/{id}.md"), limit=memory.LARGEST) is not None for folder in memory.FOLDERS.values()
+    )
 
 
 def _missing(place, candidate, holders):
     """Return diagnostics for prerequisites that no store in reach has (recall.md: reported and harmless)."""
     stores = place.stores
-    return [diagnostic("depends_on.missing", "warning", f"candidate {candidate.number} depends on {id}, which is no memory yet.")
-            for id in candidate.depends_on if all(find(store, id) is None for store in stores)]
+    return [
+        diagnostic("depends_on.missing", "warning", f"candidate {candidate.number} depends on {id}, which is no memory yet.")
+        for id in candidate.depends_on
+        if all(find(store, id) is None for store in stores)
+    ]

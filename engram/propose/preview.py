@@ -3,6 +3,7 @@
 Every line of a file stands behind a bar and every changed line behind `+` or `-`, so that a memory's text
 can't pass for a line of Engram's. Pure; must not know terminals: colour and control characters are theirs.
 """
+
 from __future__ import annotations
 
 import difflib
@@ -71,9 +72,11 @@ def difference(old, new):
 def how_to_commit(made):
     """Return what has to happen with the token, for an agent whose host has no dialog."""
     choice = '"all"' if made.kind == "note" or len(made.numbers) == 1 else f'"all" or a list of {made.numbers}'
-    return (f"Nothing was saved. Show this to the human. After their yes, call engram_commit with approval_token "
-            f"{made.token} and approve {choice}. Good once, until {made.expires_at}. "
-            "Without a yes, do nothing; `engram pending` shows it too.")
+    return (
+        f"Nothing was saved. Show this to the human. After their yes, call engram_commit with approval_token "
+        f"{made.token} and approve {choice}. Good once, until {made.expires_at}. "
+        "Without a yes, do nothing; `engram pending` shows it too."
+    )
 
 
 def instant(seconds):

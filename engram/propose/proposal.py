@@ -3,6 +3,7 @@
 Values only: JSON-ready both ways, so that the pending file holds exactly what was shown. Must not know stores,
 approval or how a verdict is found.
 """
+
 from __future__ import annotations
 
 from engram import files
@@ -39,7 +40,22 @@ class Row:
     fields the candidate's own, to judge it again.
     """
 
-    __slots__ = ("number", "scope", "type", "verdict", "target", "id", "rel", "hints", "writes", "old", "why", "redacted", "notes", "fields")
+    __slots__ = (
+        "number",
+        "scope",
+        "type",
+        "verdict",
+        "target",
+        "id",
+        "rel",
+        "hints",
+        "writes",
+        "old",
+        "why",
+        "redacted",
+        "notes",
+        "fields",
+    )
 
     def __init__(self, **values):
         for name in self.__slots__:
@@ -47,10 +63,21 @@ class Row:
 
     def plain(self):
         """Return the row as JSON values, without what only the preview needs."""
-        return {"number": self.number, "scope": self.scope, "type": self.type, "verdict": self.verdict, "target": self.target,
-                "id": self.id, "rel": self.rel, "hints": [list(hint) for hint in self.hints], "fields": self.fields,
-                "old": self.old, "redacted": self.redacted, "notes": self.notes,
-                "writes": [[write.rel, write.before, write.text] for write in self.writes]}
+        return {
+            "number": self.number,
+            "scope": self.scope,
+            "type": self.type,
+            "verdict": self.verdict,
+            "target": self.target,
+            "id": self.id,
+            "rel": self.rel,
+            "hints": [list(hint) for hint in self.hints],
+            "fields": self.fields,
+            "old": self.old,
+            "redacted": self.redacted,
+            "notes": self.notes,
+            "writes": [[write.rel, write.before, write.text] for write in self.writes],
+        }
 
     @classmethod
     def of(cls, values):
@@ -59,7 +86,14 @@ class Row:
 
     def shown(self):
         """Return the row as results show it (mcp.md, Results)."""
-        return {"number": self.number, "verdict": self.verdict, "target": self.target, "id": self.id, "type": self.type, "scope": self.scope}
+        return {
+            "number": self.number,
+            "verdict": self.verdict,
+            "target": self.target,
+            "id": self.id,
+            "type": self.type,
+            "scope": self.scope,
+        }
 
 
 class Proposal:

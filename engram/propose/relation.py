@@ -2,18 +2,20 @@
 
 Pure and deterministic: values in, a value out. Knows statements, not memories; `verdict.py` makes the verdict.
 """
+
 from __future__ import annotations
 
 from collections import namedtuple
 
 from engram.propose import grammar
-from engram.propose.statement import CHOICE, LONGEST, OBJECT, SCOPE, SUBJECT, alike, is_measure, plain, role
+from engram.propose.statement import CHOICE, OBJECT, SCOPE, SUBJECT, alike, is_measure, plain, role
 from engram.text.stems import stem
 
 SAME, EXTENDS, CONTRADICTS, CLOSE, OTHER = "same", "extends", "contradicts", "close", "other"
 # From this likeness on, two statements that nothing tells apart are shown as possible duplicates.
 ALIKE = 0.72
 SUBJECT_ALIKE = 0.5
+ALIKE_LONG = 0.85
 WORTH_ALIGNING = 0.25
 SHORTENED = 40  # characters from which on a text that ends in … may be a card
 
@@ -26,12 +28,35 @@ _Span = namedtuple("_Span", "old new old_at new_at")
 NONE = Relation(OTHER, 0.0, "")
 
 
+# The closer the relation, the less the number.
+RANK = {SAME: 0, CONTRADICTS: 1, EXTENDS: 2, CLOSE: 3}
+MOST_ALIGNED = 4  # of many statements, those that share most with a new one are compared in full
+
+
+def closest(new, olds, *, in_full=True):
+    """Return (Relation, number) of the statement of a list that a new one is closest to; without in_full, word for word."""
+    same = next((at for at, old in enumerate(olds) if old.plain == new.plain), None)
+    if same is not None or not in_full or not olds:
+        return (relate(new, olds[same]), same) if same is not None else (NONE, 0)
+    about = new.content.union(new.rejected)
+    near = sorted(range(len(olds)), key=lambda at: (-len(about & olds[at].content), at))[:MOST_ALIGNED]
+    return max(((relate(new, olds[at]), at) for at in near), key=strength)
+
+
+def strength(row):
+    """Return the order of a (Relation, number): kind, then likeness, then the earlier."""
+    relation, at = row
+    return (-RANK.get(relation.kind, 9), relation.score, -at)
+
+
 def relate(new, old):
     """Return the Relation of a new Statement to an old one."""
     if new.plain == old.plain:
         return Relation(SAME, 1.0, "the same words")
     if new.plain.endswith("…") and len(new.plain) > SHORTENED and old.plain.startswith(new.plain[:-1].rstrip()):
         return Relation(SAME, 1.0, "the beginning of it, cut as a card shows it")
+    if new.long or old.long:
+        return _long(new, old)
     if not new.keys or not old.keys:
         return NONE
     shared = new.content & old.content
@@ -40,9 +65,14 @@ def relate(new, old):
     if len(shared) < WORTH_ALIGNING * min(len(new.content), len(old.content)) and not new.rejected and not new.ended:
         return NONE  # most memories end here, before anything is measured
     score = alike(new, old)
-    if max(len(new.words), len(old.words)) > LONGEST:
-        return Relation(CLOSE, score, _shared(shared)) if score >= ALIKE else NONE._replace(score=score)
     return _instead(new, old, score) or _aligned(new, old, score)
+
+
+def _long(new, old):
+    """Compare the words of statements too long to be read: alike or not."""
+    shared = len(new.content & old.content)
+    score = 2 * shared / (len(new.content) + len(old.content)) if shared else 0.0
+    return Relation(CLOSE, score, "long texts of nearly the same words") if score >= ALIKE_LONG else NONE._replace(score=score)
 
 
 def _instead(new, old, score):
@@ -96,8 +126,11 @@ def _longer(new, old, added, mismatch, score):
     tail = len(added) == 1 and added[0].new_at + len(added[0].new) in (len(new.keys), len(new.keys) - new.turned)
     before = new.words[at - 1] if at else None
     opener = before if before is not None and before.kind == "prep" else new.words[at]
-    measured = any(new.words[new.telling[i]].kind == "number" and is_measure(new.words, new.telling[i])
-                   for span in added for i in range(span.new_at, span.new_at + len(span.new)))
+    measured = any(
+        new.words[new.telling[i]].kind == "number" and is_measure(new.words, new.telling[i])
+        for span in added
+        for i in range(span.new_at, span.new_at + len(span.new))
+    )
     if mismatch:
         if opener.key in grammar.EXCEPTING or opener.after_break:
             return Relation(CONTRADICTS, max(score, 0.8), f"the opposite polarity, adding {_quoted(words)}")
@@ -117,12 +150,18 @@ def _ends_with(new, span):
     after = span.new_at + len(span.new)
     at = new.telling[span.new_at]
     before = new.words[at - 1] if at else None
-    return after == len(new.keys) - 1 and before is not None and before.kind == "prep" and before.key in ("with", "via", "by", "through", "với")
+    return (
+        after == len(new.keys) - 1
+        and before is not None
+        and before.kind == "prep"
+        and before.key in ("with", "via", "by", "through", "với")
+    )
 
 
 def _in_subject(statement, at):
     return not any(word.kind in ("choice", "copula", "placing", "adding") for word in statement.words[:at]) and any(
-        word.kind in ("choice", "copula", "placing", "adding") for word in statement.words[at:])
+        word.kind in ("choice", "copula", "placing", "adding") for word in statement.words[at:]
+    )
 
 
 def _shorter(new, old, missing, score):
@@ -172,7 +211,7 @@ def _alternative(new, old, span):
     the other, both may be meant.
     """
     mine, theirs = _kinds(span.new), _kinds(span.old)
-    before = [word.kind for word in new.words[:new.telling[span.new_at]] if word.kind in ("choice", "copula", "placing", "prep")]
+    before = [word.kind for word in new.words[: new.telling[span.new_at]] if word.kind in ("choice", "copula", "placing", "prep")]
     governor = before[-1] if before else "choice"
     if mine & theirs:
         return True
@@ -185,8 +224,11 @@ def _alternative(new, old, span):
         return True if even or governor != "prep" else None
     first = next((at for at, word in enumerate(new.words) if word.kind == "prep"), None)
     slot = range(span.new_at, span.new_at + len(span.new))
-    scoped = first is not None and new.words[first].key in grammar.HOLDING and all(
-        at > first for number, at in enumerate(new.telling) if number not in slot and new.words[at].kind != "choice")
+    scoped = (
+        first is not None
+        and new.words[first].key in grammar.HOLDING
+        and all(at > first for number, at in enumerate(new.telling) if number not in slot and new.words[at].kind != "choice")
+    )
     return None if scoped and even or not scoped and not even else not scoped
 
 
@@ -208,14 +250,15 @@ def _settled(new, spans, slot):
         return False
     others = [span for span in spans if not span.old or not span.new]
     return sum(len(span.new) for span in others) <= 8 and all(
-        not span.old and (_breaks(new, span) or span.new_at > slot.new_at) for span in others)
+        not span.old and (_breaks(new, span) or span.new_at > slot.new_at) for span in others
+    )
 
 
 def _phrases(new, old, span):
     """Split an exchange at the prepositions inside it: "functions under 40" → "files under 400" changes two things."""
     mine, theirs = _runs(new, span.new_at, len(span.new)), _runs(old, span.old_at, len(span.old))
     if len(mine) == len(theirs) and len(mine) > 1:
-        return [_Span(old.keys[o:o + m], new.keys[n:n + k], o, n) for (n, k), (o, m) in zip(mine, theirs)]
+        return [_Span(old.keys[o : o + m], new.keys[n : n + k], o, n) for (n, k), (o, m) in zip(mine, theirs)]
     return [span] if len(mine) == len(theirs) == 1 else [span, span]
 
 
@@ -244,8 +287,9 @@ def _role(new, old, span):
     # a phrase of another preposition, "after" for "before": the order of things is the choice
     if all(w.key in grammar.TELLING for w in mine + theirs):
         return CHOICE
-    opened, opened_before = (words[i - 1].key if i and words[i - 1].kind == "prep" else None
-                             for words, i in ((new.words, at), (old.words, was)))
+    opened, opened_before = (
+        words[i - 1].key if i and words[i - 1].kind == "prep" else None for words, i in ((new.words, at), (old.words, was))
+    )
     if opened != opened_before and None not in (opened, opened_before):
         return SCOPE
     places = {role(new.words, at), role(old.words, was)}

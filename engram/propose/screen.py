@@ -3,6 +3,7 @@
 Secrets and personal data are redacted; a line that gives its reader orders refuses the whole proposal. Must not
 know stores or verdicts.
 """
+
 from __future__ import annotations
 
 from engram import safety
@@ -46,9 +47,13 @@ def refuse_orders(text, what, first_line=1):
     orders = safety.instruction_lines(text)
     if orders:
         first = orders[0]
-        raise Refused(f"{what} is refused, because line {first_line + first.line - 1} {first.label}.",
-                      line=first_line + first.line - 1, column=first.column, hint="Say it as a fact or a rule of the project.",
-                      data={"findings": [finding.data() for finding in orders]})
+        raise Refused(
+            f"{what} is refused, because line {first_line + first.line - 1} {first.label}.",
+            line=first_line + first.line - 1,
+            column=first.column,
+            hint="Say it as a fact or a rule of the project.",
+            data={"findings": [finding.data() for finding in orders]},
+        )
 
 
 def described(rows):

@@ -4,6 +4,7 @@ Pure text. Knows the tables of `grammar.py` and the word stems of `engram.text`;
 verdicts. The reading is shallow on purpose: it has to be the same on every machine, and where it is not sure
 it says so, and a person decides.
 """
+
 from __future__ import annotations
 
 import re
@@ -14,17 +15,20 @@ from engram.text import fold, similarity
 from engram.text.stems import stem
 
 CHOICE, SUBJECT, SCOPE, OBJECT, UNSURE = "choice", "subject", "scope", "object", "unsure"
-LONGEST = 120  # words; a longer one is compared as a bag of words only
+LONGEST = 1200  # characters; of a longer statement only the words are compared
+_MEMO = 4096  # statements kept read: the same memories are compared again and again
 _MARK = r"\x01[a-z]+\x02"
 _WORD = Pattern(
     rf"{_MARK}|[\u3040-\u30ff\u3400-\u9fff]|v?\d+(?:[.,:]\d+)*(?:[a-zµ%]{{0,3}}(?![^\W\d_]))?"
-    r"|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[-_.'’/+#@:][^\W_\u3040-\u30ff\u3400-\u9fff]+)*(?:\+\+|#)?|[,;:=()，；：、（）]| - | – | — ")
+    r"|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[-_.'’/+#@:][^\W_\u3040-\u30ff\u3400-\u9fff]+)*(?:\+\+|#)?|[,;:=()，；：、（）]| - | – | — "
+)
 _BREAKS = frozenset(",;:()，；：、（）-–—")
 _LIST_MARK = Pattern(r"^\s*(?:>\s*)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 _SENTENCE = Pattern(r"(?<=[.!?])[\"')\]]*\s+(?=\S)|(?<=[。！？])|\s*[;；]\s+")
 _HEADING = Pattern(r"^\s*#{1,6}\s+")
-_CHOOSING, _PLACING, _ADDING, _UNITS = ({*table, *map(stem, table)} for table in (
-    grammar.CHOOSING, grammar.PLACING, grammar.ADDING, grammar.UNITS))
+_CHOOSING, _PLACING, _ADDING, _UNITS = (
+    {*table, *map(stem, table)} for table in (grammar.CHOOSING, grammar.PLACING, grammar.ADDING, grammar.UNITS)
+)
 _ABBREVIATION = Pattern(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
 
 
@@ -39,6 +43,19 @@ class Word:
         self.telling = kind not in ("prep", "copula") or key in grammar.TELLING
 
 
+_known = {}
+
+
+def read(text):
+    """Return the Statement of a text; one that was read before comes from memory."""
+    found = _known.get(text)
+    if found is None:
+        if len(_known) >= _MEMO:
+            _known.clear()
+        found = _known[text] = Statement(text)
+    return found
+
+
 class Statement:
     """A sentence or list entry.
 
@@ -46,12 +63,17 @@ class Statement:
     keys at the end stood in a clause in front, `reason` the "because …" that was set aside.
     """
 
-    __slots__ = ("text", "plain", "words", "telling", "keys", "content", "negative", "ended", "rejected", "turned", "reason")
+    __slots__ = ("text", "plain", "words", "telling", "keys", "content", "negative", "ended", "rejected", "turned", "reason", "long")
 
     def __init__(self, text):
         self.text = text
         self.plain = plain(text)
-        self.words, self.rejected, self.negative, self.ended = [], [], False, False
+        self.words, self.rejected, self.negative, self.ended, self.turned, self.reason = [], [], False, False, 0, ""
+        self.long = len(text) > LONGEST
+        if self.long:
+            self.telling, self.keys = [], []
+            self.content = frozenset(self.plain.split())
+            return
         self._read(text)
         self.telling = [at for at, word in enumerate(self.words) if word.telling]
         self.keys = [self.words[at].key for at in self.telling]
@@ -59,7 +81,7 @@ class Statement:
 
     def _read(self, text):
         flat = fold(" ".join(_unmarked(text).split()))
-        found = re.search(grammar.REASONS, flat) if len(flat) < 4000 else None
+        found = re.search(grammar.REASONS, flat)
         self.reason = found[0] if found else ""
         flat = flat.replace(self.reason, "", 1)
         flat = grammar.rewrite(flat)
@@ -110,8 +132,13 @@ class Statement:
         if re.match(r"v?\d", shown):
             return Word(shown.lstrip("v").replace(",", ""), shown, "number", determined, broken)
         if len(shown) == 1 and "\u3040" <= shown <= "\u9fff":
-            kind = "choice" if shown in grammar.CHOOSING else "copula" if shown in grammar.COPULAS else (
-                "prep" if shown in grammar.PREPOSITIONS else "han")
+            kind = (
+                "choice"
+                if shown in grammar.CHOOSING
+                else "copula"
+                if shown in grammar.COPULAS
+                else ("prep" if shown in grammar.PREPOSITIONS else "han")
+            )
             return Word("use" if kind == "choice" else shown, shown, kind, determined, broken)
         if shown in grammar.PREPOSITIONS:
             return Word(shown, shown, "prep", determined, broken)
@@ -130,8 +157,12 @@ class Statement:
         inflected = shown.endswith(("s", "ed", "ing")) and not shown.endswith("ss")
         if last is None and inflected:
             return "word"  # "deploys run …": an order begins with the bare verb
-        if last is not None and not inflected and shown.isascii() and not (
-                last.shown.endswith("s") or last.kind in ("copula", "choice", "han", "number") or last.key in grammar.MODALS):
+        if (
+            last is not None
+            and not inflected
+            and shown.isascii()
+            and not (last.shown.endswith("s") or last.kind in ("copula", "choice", "han", "number") or last.key in grammar.MODALS)
+        ):
             return "word"
         if key in _CHOOSING:
             return "choice"
@@ -183,7 +214,7 @@ def statements(text):
         mark = _LIST_MARK.match(line)
         mark = mark[0] if mark else ""
         joined = []
-        for part in _SENTENCE.split(line[len(mark):]):
+        for part in _SENTENCE.split(line[len(mark) :]):
             if joined and _ABBREVIATION.search(joined[-1]):
                 joined[-1] += " " + part
             elif part.strip():
@@ -199,8 +230,11 @@ def statements(text):
 
 def _goes_on(before, line):
     listed = _LIST_MARK.match(before)
-    return not re.search(r"[.!?。！？:：]$", before.rstrip()) and not before.lstrip().startswith(("```", "~~~")) and (
-        not listed or line.startswith((" ", "\t")))
+    return (
+        not re.search(r"[.!?。！？:：]$", before.rstrip())
+        and not before.lstrip().startswith(("```", "~~~"))
+        and (not listed or line.startswith((" ", "\t")))
+    )
 
 
 def role(words, at):
@@ -226,7 +260,7 @@ def role(words, at):
     identity = copula is not None and copula + 1 < len(words) and words[copula + 1].determined
     if identity and not any(_is_verb(w) for w in words[slot:copula]):
         return CHOICE
-    verb = next((word for word in words[slot + 1:] if _is_verb(word)), None)
+    verb = next((word for word in words[slot + 1 :] if _is_verb(word)), None)
     return UNSURE if verb is not None and verb.key in grammar.OWNING else SUBJECT
 
 
@@ -237,7 +271,6 @@ def _placed(words, at):
     before = words[at - 1] if at else None
     if before is None:
         return SCOPE
-    ordered = words[0].kind in ("choice", "placing", "adding")
     if words[at].key not in grammar.SETTLING:
         return _without_verb(words, at) if not any(_is_verb(w) for w in words[:at]) else SCOPE
     if before.kind == "copula":
@@ -263,7 +296,7 @@ def _placed(words, at):
 
 def _without_verb(words, at):
     """Tell what a phrase is for when no verb that the tables know stands before it."""
-    if any(_is_verb(w) for w in words[at + 1:]):
+    if any(_is_verb(w) for w in words[at + 1 :]):
         return SUBJECT
     return UNSURE if words[at].key in grammar.INSTRUMENTS else SCOPE
 
@@ -280,11 +313,20 @@ def is_measure(words, at):
     """Tell whether the number words[at] measures something (a unit follows, or "at most" stands before)."""
     after = words[at + 1] if at + 1 < len(words) else None
     before = words[at - 1] if at else None
-    counts = (after is not None and after.kind == "word" and not after.after_break
-              and (before is None or before.kind in ("choice", "copula", "placing", "adding", "prep")))
-    return bool(counts or re.search(r"\d(?:%|[a-z]{1,3})$", words[at].shown)
-                or after is not None and after.key in _UNITS
-                or before is not None and before.key in ("atmost", "atleast", "every", "after", "within", "limit", "port", "default"))
+    counts = (
+        after is not None
+        and after.kind == "word"
+        and not after.after_break
+        and (before is None or before.kind in ("choice", "copula", "placing", "adding", "prep"))
+    )
+    return bool(
+        counts
+        or re.search(r"\d(?:%|[a-z]{1,3})$", words[at].shown)
+        or after is not None
+        and after.key in _UNITS
+        or before is not None
+        and before.key in ("atmost", "atleast", "every", "after", "within", "limit", "port", "default")
+    )
 
 
 def alike(a, b):

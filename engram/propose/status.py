@@ -2,13 +2,17 @@
 
 Reads only; must not know how anything got there.
 """
+
 from __future__ import annotations
 
 import os
 
 from engram.errors import EngramError, Result, diagnostic
 from engram.propose import commit, notes
-from engram.store import memory
+from engram.store import index, integrity, memory
+from engram.store.index_rows import UNREADABLE
+
+_THERE = ("approved", "edited", "not approved", "flagged")  # states of a memory that is neither retired nor unreadable
 
 
 def status(place):
@@ -16,19 +20,26 @@ def status(place):
     place.need_stores()
     stores, notes_found = {}, place.all_diagnostics()
     for store in place.stores:
-        counts = {kind: 0 for kind in memory.TYPES}
-        retired, faults = 0, []
-        for found in store.memories(faults):
-            if found.lifecycle in ("superseded", "archived"):
-                retired += 1
-            else:
-                counts[found.type] += 1
-        working = _working(store)
+        types, retired, faults = dict.fromkeys(memory.TYPES, 0), 0, []
+        for (type, state), number in index.counts(store).items():
+            if state in ("superseded", "archived"):
+                retired += number
+            elif state in _THERE and type in types:
+                types[type] += number
+        for _ in store.files(faults):
+            pass  # what can't be a memory at all: links out, devices, huge files
+        for rel in _unreadable(store):
+            fault = integrity.inspect(store, rel)[1]
+            faults += [fault] if fault else []
         notes_found += faults
         stores[store.scope] = {
-            "root": store.root, "types": counts, "tiers": {"durable": sum(counts.values()), "working": working},
-            "superseded": retired, "archived": _archived(store), "unreadable": len(faults),
-            "index": "built" if os.path.exists(store.path("index.sqlite")) else "not built yet",
+            "root": store.root,
+            "types": types,
+            "tiers": {"durable": sum(types.values()), "working": _working(store)},
+            "superseded": retired,
+            "archived": _archived(store),
+            "unreadable": len(faults),
+            "index": "up to date",
         }
     try:
         waiting, spoiled = commit.waiting(place)
@@ -36,21 +47,39 @@ def status(place):
         waiting, spoiled = [], 0
         notes_found.append(diagnostic("pending.unreadable", "warning", str(error)))
     if spoiled:
-        notes_found.append(diagnostic("pending.changed", "warning", f"{spoiled} pending proposals fail their integrity check and can't be approved.",
-                                      remediation="Propose them again."))
+        notes_found.append(
+            diagnostic(
+                "pending.changed",
+                "warning",
+                f"{spoiled} pending proposals fail their integrity check and can't be approved.",
+                remediation="Propose them again.",
+            )
+        )
     roles, variant = place.settings.get("roles"), place.settings.get("rule_variants.active")
     lines = []
     for scope, row in stores.items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in row["types"].items())
-        extra = [f"{row['tiers']['working']} notes" if row["tiers"]["working"] else "", f"{row['superseded']} superseded" if row["superseded"] else "",
-                 f"{row['archived']} archived" if row["archived"] else "", f"{row['unreadable']} unreadable" if row["unreadable"] else ""]
-        lines.append(f"{scope}: {row['tiers']['durable']} memories ({kinds})" + "".join(f", {part}" for part in extra if part)
-                     + f"; index {row['index']}")
+        extra = [
+            f"{row['tiers']['working']} notes" if row["tiers"]["working"] else "",
+            f"{row['superseded']} superseded" if row["superseded"] else "",
+            f"{row['archived']} archived" if row["archived"] else "",
+            f"{row['unreadable']} unreadable" if row["unreadable"] else "",
+        ]
+        lines.append(
+            f"{scope}: {row['tiers']['durable']} memories ({kinds})"
+            + "".join(f", {part}" for part in extra if part)
+            + f"; index {row['index']}"
+        )
     lines.append(f"Waiting for approval: {len(waiting)}" + (" (engram pending)" if waiting else ""))
     lines.append(f"Roles: {', '.join(roles) if roles else 'none (all memories are visible)'}")
     lines.append(f"Rule variant: {variant}")
     data = {"stores": stores, "pending_approvals": len(waiting), "roles": roles, "rule_variant": variant}
     return Result(data, "\n".join(lines), notes_found)
+
+
+def _unreadable(store):
+    """Return the paths of files that can't be read as memories, in order."""
+    return index.using(store, lambda found: sorted(row.rel for row in found.rows("state = ?", (UNREADABLE,))), whole=True)
 
 
 def _working(store):

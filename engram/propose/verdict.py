@@ -3,10 +3,11 @@
 Pure: a candidate and memories in, a Verdict out; the same for any order of the memories and any locale. Must not
 know stores, files or who approves. `relation` compares single statements; here their relations make one word.
 """
+
 from __future__ import annotations
 
-from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, SAME, relate
-from engram.propose.statement import Statement, plain, statements
+from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, RANK, SAME, closest, strength
+from engram.propose.statement import plain, read, statements
 from engram.safety.patterns import Pattern
 
 ADD, UPDATE, SUPERSEDE, NOOP = "ADD", "UPDATE", "SUPERSEDE", "NOOP"
@@ -14,6 +15,7 @@ DUPLICATE, DEPENDENCY = "possible duplicate", "suggested DEPENDS_ON"
 # The least that a close statement must share to be worth a person's look.
 WORTH_A_LOOK = 0.45
 MOST_HINTS = 3
+MOST_RELATED = 24  # statements of a long text that are compared in full; the rest only word for word
 
 
 class Verdict:
@@ -49,7 +51,7 @@ def judge(text, type, memories, *, declared=None, resolved=()):
     memories are those of the candidate's store that may concern it; `declared` is (UPDATE or SUPERSEDE,
     memory) when the candidate said so; `resolved` are ids that it named as NOT_DUPLICATE or DEPENDS_ON.
     """
-    mine = [Statement(part) for part in statements(text)]
+    mine = [read(part) for part in statements(text)]
     if declared:
         word, target = declared
         if word == UPDATE and target.type == type and _covered(mine, _theirs(target)):
@@ -63,7 +65,7 @@ def judge(text, type, memories, *, declared=None, resolved=()):
         there = beside | {old.plain for old in theirs}
         known[memory.id] = {at for at, new in enumerate(mine) if new.plain in there}, memory
         if kind and (memory.id.lower() not in resolved or kind == SAME):
-            found.append((_RANK[kind], -score, memory.id, kind, score, why, memory))
+            found.append((RANK[kind], -score, memory.id, kind, score, why, memory))
     found.sort(key=lambda row: row[:3])
     if len(mine) > 1 and not (found and found[0][3] == SAME) and len(set().union(*(said for said, _ in known.values()))) == len(mine):
         # several memories say it between them: what a load printed, proposed back
@@ -84,11 +86,8 @@ def judge(text, type, memories, *, declared=None, resolved=()):
     return Verdict(ADD, hints=hints, why=reasons[:MOST_HINTS] or ["no memory states anything about the same thing"])
 
 
-_RANK = {SAME: 0, CONTRADICTS: 1, EXTENDS: 2, CLOSE: 3}
-
-
 def _theirs(memory):
-    return [Statement(part) for part in statements(memory.content)]
+    return [read(part) for part in statements(memory.content)]
 
 
 def _beside(memory):
@@ -110,9 +109,9 @@ def compare(mine, theirs, *, same_type=True, said=frozenset()):
         return None, 0.0, ""
     if said:
         mine = [new for new in mine if new.plain not in said or any(new.plain == old.plain for old in theirs)] or mine
-    best = [max(((relation, at) for at, relation in enumerate(relate(new, old) for old in theirs)), key=_strength) for new in mine]
+    best = [closest(new, theirs, in_full=number < MOST_RELATED) for number, new in enumerate(mine)]
     kinds = [relation.kind for relation, _ in best]
-    strongest, at = max(best, key=_strength)
+    strongest, at = max(best, key=strength)
     if all(kind == SAME for kind in kinds):
         return (SAME if same_type else CLOSE), 1.0, strongest.why
     touched = {at for relation, at in best if relation.kind in (SAME, EXTENDS)}
@@ -143,14 +142,11 @@ def _covered(mine, theirs):
     return bool(mine) and all(any(new.plain == old.plain for old in theirs) for new in mine)
 
 
-def _strength(row):
-    relation, at = row
-    return (-_RANK.get(relation.kind, 9), relation.score, -at)
-
-
 _DEPENDING = Pattern(
     r"(?i)(?<!\w)(?:depends? (?:up)?on|depending on|builds? (?:up)?on|based on|relies on|rely on|requires?|needs?|extends|prerequisite|"
-    r"must follow|follows|only after|phụ thuộc(?: vào)?|dựa trên|dựa vào|yêu cầu|cần có)(?!\w)|依赖(?!项|包)|依賴|基于|基於|取决于|取決於|前提是")
+    r"must follow|follows|only after|phụ thuộc(?: vào)?|dựa trên|dựa vào|yêu cầu|cần có)(?!\w)"
+    r"|依赖(?!项|包)|依賴|基于|基於|取决于|取決於|前提是"
+)
 
 
 def _prerequisites(text, memories):
@@ -160,12 +156,12 @@ def _prerequisites(text, memories):
         match = _DEPENDING.search(part)
         if not match:
             continue
-        asked = Statement(part[match.end():]).content
+        asked = read(part[match.end() :]).content
         if not asked:
             continue
         for memory in memories:
             # what a memory itself depends on is not what it is about
-            about = frozenset(key for old in statements(memory.content)[:3] for key in Statement(_DEPENDING.split(old)[0]).content)
+            about = frozenset(key for old in statements(memory.content)[:3] for key in read(_DEPENDING.split(old)[0]).content)
             shared = asked & about
             share = len(shared) / len(asked)
             if len(shared) >= 2 and share >= 0.5:

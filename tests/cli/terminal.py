@@ -1,4 +1,5 @@
 """A real terminal for a command: what it prints there, and answers typed when it asks."""
+
 from __future__ import annotations
 
 import os

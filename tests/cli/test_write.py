@@ -1,4 +1,5 @@
 """Proposing and approving at the terminal, as people and as pipes use it (propose.md, The human at a terminal)."""
+
 from __future__ import annotations
 
 import json
@@ -23,22 +24,41 @@ def place(tmp_path):
 
 
 def engram(place, *words, text="", code=0, **env):
-    done = subprocess.run([sys.executable, "-m", "engram", *words], input=text, capture_output=True, text=True, cwd=place.root,
-                          env={**place.env, "PYTHONPATH": build.ROOT, **env}, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-m", "engram", *words],
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd=place.root,
+        env={**place.env, "PYTHONPATH": build.ROOT, **env},
+        timeout=60,
+    )
     assert code is None or done.returncode == code, done.stdout + done.stderr
     return done
 
 
 def snapshot(place):
-    return {os.path.join(folder, name): os.stat(os.path.join(folder, name)).st_mtime_ns
-            for root in (place.root, place.env["HOME"]) for folder, _, names in os.walk(root) for name in names if not name.startswith("index.")}
+    return {
+        os.path.join(folder, name): os.stat(os.path.join(folder, name)).st_mtime_ns
+        for root in (place.root, place.env["HOME"])
+        for folder, _, names in os.walk(root)
+        for name in names
+        if not name.startswith("index.")
+    }
 
 
 @pytest.mark.case("AP-13")
-@pytest.mark.parametrize("words, text", [
-    (("save", "rule: Use pnpm for installs."), ""), (("save", "rule: Use pnpm for installs."), "y\n" * 1000), (("save", "rule: Use pnpm for installs."), "A\n"),
-    (("save-session",), THREE), (("note", "CI is red"), "A\n"), (("ss", "--file", "c.txt"), "A\n"),
-])
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (("save", "rule: Use pnpm for installs."), ""),
+        (("save", "rule: Use pnpm for installs."), "y\n" * 1000),
+        (("save", "rule: Use pnpm for installs."), "A\n"),
+        (("save-session",), THREE),
+        (("note", "CI is red"), "A\n"),
+        (("ss", "--file", "c.txt"), "A\n"),
+    ],
+)
 def test_without_a_terminal_the_proposal_is_printed_and_nothing_written(place, words, text):
     with open(os.path.join(place.root, "c.txt"), "w") as file:
         file.write(THREE)
@@ -51,8 +71,12 @@ def test_without_a_terminal_the_proposal_is_printed_and_nothing_written(place, w
 @pytest.mark.case("AP-13")
 def test_a_terminal_on_one_side_only_is_nobody_who_answers(place):
     """`yes | engram save` with the screen as output, and the keyboard with the output in a pipe."""
-    for line in ("yes A | exec {} -m engram save 'rule: Use pnpm for installs.'", "{} -m engram save 'rule: Use pnpm for installs.' | cat; exit ${{PIPESTATUS[0]}}"):
+    for line in (
+        "yes A | exec {} -m engram save 'rule: Use pnpm for installs.'",
+        "{} -m engram save 'rule: Use pnpm for installs.' | cat; exit ${{PIPESTATUS[0]}}",
+    ):
         import pty
+
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(place.root)
@@ -67,10 +91,20 @@ def test_a_terminal_on_one_side_only_is_nobody_who_answers(place):
     assert on_disk(place) == {}
 
 
-@pytest.mark.parametrize("answers, saved, code", [
-    ([b"A"], 3, 0), ([b"a 1,3"], 2, 0), ([b"A 2"], 1, 0), ([b"C"], 0, 1), ([None], 0, 1), ([b"", b"yes", b"A 9", b"A x", b"B", b"C"], 0, 1),
-    ([b"x", b"A"], 3, 0), ([b"B agreed in the meeting"], 3, 0), ([b"C never mind", b"A 1"], 1, 0),
-])
+@pytest.mark.parametrize(
+    "answers, saved, code",
+    [
+        ([b"A"], 3, 0),
+        ([b"a 1,3"], 2, 0),
+        ([b"A 2"], 1, 0),
+        ([b"C"], 0, 1),
+        ([None], 0, 1),
+        ([b"", b"yes", b"A 9", b"A x", b"B", b"C"], 0, 1),
+        ([b"x", b"A"], 3, 0),
+        ([b"B agreed in the meeting"], 3, 0),
+        ([b"C never mind", b"A 1"], 1, 0),
+    ],
+)
 def test_a_person_accepts_all_accepts_some_accepts_with_a_note_or_rejects(place, answers, saved, code):
     with open(os.path.join(place.root, "c.txt"), "w") as file:
         file.write(THREE)
@@ -111,8 +145,20 @@ def test_force_commits_what_the_human_has_already_approved(place):
     done = engram(place, "save-session", "--force", "--scope", "workspace", text=THREE)
     assert done.stdout.count("Saved [") == 3 and len(on_disk(place)) == 3
     done = engram(place, "save", "-f", "--json", "rule", "Use pnpm for installs.")
-    assert json.loads(done.stdout)["data"] == {"candidates": [{"number": 1, "verdict": "NOOP", "target": "use-pnpm-for-installs", "type": "rule",
-                                                              "id": "use-pnpm-for-installs", "scope": "workspace"}], "saved": [], "deferred": []}
+    assert json.loads(done.stdout)["data"] == {
+        "candidates": [
+            {
+                "number": 1,
+                "verdict": "NOOP",
+                "target": "use-pnpm-for-installs",
+                "type": "rule",
+                "id": "use-pnpm-for-installs",
+                "scope": "workspace",
+            }
+        ],
+        "saved": [],
+        "deferred": [],
+    }
     done = engram(place, "save", "-f", "rule: Use pnpm for installs of the docs site.", code=1)
     assert "Deferred [1]: possible duplicate use-pnpm-for-installs" in done.stdout
 
@@ -123,10 +169,16 @@ def test_json_is_one_envelope_and_nothing_else(place):
     assert found["ok"] is False and found["error"]["code"] == "ENG_HUMAN" and found["data"]["candidates"][0]["verdict"] == "ADD"
 
 
-@pytest.mark.parametrize("words, level", [
-    (("ss",), None), (("ss", "-f", "last", "50", "sessions"), 50), (("save-session", "--query-level", "50", "--force"), 50), (("ss", "-f", "last 50 sessions"), 50),
-    (("ss", "last", "1", "session"), 1),
-])
+@pytest.mark.parametrize(
+    "words, level",
+    [
+        (("ss",), None),
+        (("ss", "-f", "last", "50", "sessions"), 50),
+        (("save-session", "--query-level", "50", "--force"), 50),
+        (("ss", "-f", "last 50 sessions"), 50),
+        (("ss", "last", "1", "session"), 1),
+    ],
+)
 def test_without_candidates_the_guide_is_printed(place, words, level):
     done = engram(place, *words, code=3)
     assert "TYPE: rule | TEXT:" in done.stdout and (level is None or f"the {level} most recent chats" in done.stdout)
@@ -140,8 +192,10 @@ def test_a_query_level_is_a_positive_number(place):
 
 def test_explain_says_which_words_made_the_verdict(place):
     engram(place, "save", "-f", "rule: Use pnpm for installs.")
-    assert "Because: use-pnpm-for-installs: another choice for the same slot: “pnpm” → “yarn”" in engram(
-        place, "save", "--explain", "rule: Use yarn for installs.", code=3).stdout
+    assert (
+        "Because: use-pnpm-for-installs: another choice for the same slot: “pnpm” → “yarn”"
+        in engram(place, "save", "--explain", "rule: Use yarn for installs.", code=3).stdout
+    )
 
 
 def test_candidates_come_from_words_a_file_or_standard_input_and_unreadable_ones_are_errors(place):
@@ -242,7 +296,12 @@ def test_status_and_the_agent_actions_of_roles_and_variants(place):
 @pytest.mark.case("SE-04")
 def test_a_workspace_reached_through_a_link_is_the_same_one(place, tmp_path):
     os.symlink(place.root, tmp_path / "link")
-    done = subprocess.run([sys.executable, "-m", "engram", "save", "-f", "rule: Use pnpm for installs."], cwd=tmp_path / "link", capture_output=True,
-                          text=True, env={**place.env, "PYTHONPATH": build.ROOT, "PWD": str(tmp_path / "link")})
+    done = subprocess.run(
+        [sys.executable, "-m", "engram", "save", "-f", "rule: Use pnpm for installs."],
+        cwd=tmp_path / "link",
+        capture_output=True,
+        text=True,
+        env={**place.env, "PYTHONPATH": build.ROOT, "PWD": str(tmp_path / "link")},
+    )
     assert done.returncode == 0, done.stderr
     assert len(on_disk(place)) == 1

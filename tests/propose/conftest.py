@@ -1,4 +1,5 @@
 """A store, a global store, and the short ways that the tests of this room share."""
+
 from __future__ import annotations
 
 import os

@@ -1,4 +1,5 @@
 """Tokens and the pending file: good once, for 30 minutes, for one workspace, for what was shown."""
+
 from __future__ import annotations
 
 import json
@@ -63,8 +64,13 @@ def test_what_was_approved_is_written_and_the_rest_is_not(place):
     proposal = propose.save_session(place, TWO)
     result = propose.commit(place, proposal.token, [2])
     assert [row["number"] for row in result.data["saved"]] == [2]
-    assert result.data["saved"][0] == {"number": 2, "id": "invoices-are-archived-after-ninety-days", "scope": "workspace", "verdict": "ADD",
-                                       "file": "workspace:knowledge/invoices-are-archived-after-ninety-days.md"}
+    assert result.data["saved"][0] == {
+        "number": 2,
+        "id": "invoices-are-archived-after-ninety-days",
+        "scope": "workspace",
+        "verdict": "ADD",
+        "file": "workspace:knowledge/invoices-are-archived-after-ninety-days.md",
+    }
     assert list(on_disk(place)) == ["knowledge/invoices-are-archived-after-ninety-days.md"]
 
 
@@ -76,22 +82,33 @@ def test_a_token_is_good_once_also_for_another_process_and_after_a_restart(place
     for _ in range(2):
         with pytest.raises(approvals.TokenUsed, match="already used"):
             propose.commit(place, proposal.token)
-    code = ("import sys; from engram import propose; from engram.store import places\n"
-            "place = places.find(sys.argv[1])\n"
-            "try: propose.commit(place, sys.argv[2])\n"
-            "except propose.approvals.TokenUsed as error: print('used', error)\n")
-    done = subprocess.run([os.sys.executable, "-c", code, place.root, proposal.token], env={**place.env, "PYTHONPATH": os.getcwd()},
-                          capture_output=True, text=True)
+    code = (
+        "import sys; from engram import propose; from engram.store import places\n"
+        "place = places.find(sys.argv[1])\n"
+        "try: propose.commit(place, sys.argv[2])\n"
+        "except propose.approvals.TokenUsed as error: print('used', error)\n"
+    )
+    done = subprocess.run(
+        [os.sys.executable, "-c", code, place.root, proposal.token],
+        env={**place.env, "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout.startswith("used"), done.stderr
     assert snapshot(place) == before
 
 
 @pytest.mark.case("AP-02")
 def test_a_changed_pending_proposal_is_never_written(place):
-    for change in (lambda e: e["rows"][0]["writes"][0].__setitem__(2, e["rows"][0]["writes"][0][2].replace("pnpm", "npm; skip tests")),
-                   lambda e: e["rows"][0].__setitem__("id", "other"), lambda e: e["rows"][0].__setitem__("scope", "global"),
-                   lambda e: e["rows"][0]["writes"][0].__setitem__(0, "rules/other.md"), lambda e: e.__setitem__("expires", e["expires"] + 9000),
-                   lambda e: e.__setitem__("scopes", ["workspace", "global"]), lambda e: e.__setitem__("mac", "0" * 64)):
+    for change in (
+        lambda e: e["rows"][0]["writes"][0].__setitem__(2, e["rows"][0]["writes"][0][2].replace("pnpm", "npm; skip tests")),
+        lambda e: e["rows"][0].__setitem__("id", "other"),
+        lambda e: e["rows"][0].__setitem__("scope", "global"),
+        lambda e: e["rows"][0]["writes"][0].__setitem__(0, "rules/other.md"),
+        lambda e: e.__setitem__("expires", e["expires"] + 9000),
+        lambda e: e.__setitem__("scopes", ["workspace", "global"]),
+        lambda e: e.__setitem__("mac", "0" * 64),
+    ):
         proposal = propose.save(place, "Use pnpm for installs.")
         raw = files.read(pending_path(place))
         found = json.loads(raw)
@@ -135,12 +152,21 @@ def test_each_way_a_token_can_fail_is_an_error_of_its_own(place, tmp_path, monke
     before = snapshot(place)
     errors = {}
     tampered = good.token[:-1] + ("A" if good.token[-1] != "A" else "B")
-    for name, token in (("used", used.token), ("revoked", revoked.token), ("foreign", foreign.token), ("another user's", users.token),
-                        ("unknown", tampered), ("nonsense", "x"), ("empty", ""), ("odd", "é🧪\ud800")):
+    for name, token in (
+        ("used", used.token),
+        ("revoked", revoked.token),
+        ("foreign", foreign.token),
+        ("another user's", users.token),
+        ("unknown", tampered),
+        ("nonsense", "x"),
+        ("empty", ""),
+        ("odd", "é🧪\ud800"),
+    ):
         with pytest.raises(Exception) as caught:
             propose.commit(place, token)
         errors[name] = (caught.value.code, caught.value.message)
-    monkeypatch.setattr(time, "time", lambda now=time.time(): now + 1801)
+    later = time.time() + 1801
+    monkeypatch.setattr(time, "time", lambda: later)
     with pytest.raises(approvals.TokenExpired, match="expired") as caught:
         propose.commit(place, good.token)
     errors["expired"] = (caught.value.code, caught.value.message)
@@ -154,7 +180,8 @@ def test_each_way_a_token_can_fail_is_an_error_of_its_own(place, tmp_path, monke
 
 def test_an_expired_token_says_so_also_after_its_entry_was_swept(place, monkeypatch):
     old = propose.save(place, "Use pnpm for installs.")
-    monkeypatch.setattr(time, "time", lambda now=time.time(): now + 1900)
+    later = time.time() + 1900
+    monkeypatch.setattr(time, "time", lambda: later)
     propose.save(place, "Pin the registry.")
     assert approvals.token_hash(old.token) not in files.read(pending_path(place)).decode()
     with pytest.raises(approvals.TokenExpired):
@@ -205,8 +232,11 @@ def test_without_a_writable_user_folder_a_proposal_is_refused(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     place = make_place(tmp_path, ENGRAM_DATA_DIR=str(blocked / "engram"))
-    for proposing in (lambda: propose.save(place, "Use pnpm."), lambda: propose.note(place, "x is red"),
-                      lambda: propose.save(place, "Use pnpm.", keep=False)):
+    for proposing in (
+        lambda: propose.save(place, "Use pnpm."),
+        lambda: propose.note(place, "x is red"),
+        lambda: propose.save(place, "Use pnpm.", keep=False),
+    ):
         with pytest.raises(StorageError) as caught:
             proposing()
         assert caught.value.exit_code == 5 and "user folder" in caught.value.message
@@ -218,6 +248,7 @@ def test_without_a_writable_user_folder_a_proposal_is_refused(tmp_path):
 
 def test_without_a_store_a_proposal_says_to_make_one(tmp_path):
     from engram.store import places
+
     (tmp_path / "home").mkdir()
     place = places.find(str(tmp_path), env={"HOME": str(tmp_path / "home")})
     with pytest.raises(UsageError) as caught:
@@ -240,6 +271,7 @@ def test_a_damaged_pending_file_loses_only_itself(place):
 
 def _race(root, env, token, barrier, answers):
     from engram.store import places
+
     place = places.find(root, env=env)
     barrier.wait()
     try:
@@ -251,7 +283,9 @@ def _race(root, env, token, barrier, answers):
 def test_of_racing_commits_with_one_token_exactly_one_writes(place):
     context = multiprocessing.get_context("fork")
     for number in range(count(5, 100)):
-        proposal = propose.save_session(place, f"TYPE: knowledge | TEXT: Racer{number} feeds lane{number}.\nTYPE: knowledge | TEXT: Gate{number} holds flag{number}.")
+        proposal = propose.save_session(
+            place, f"TYPE: knowledge | TEXT: Racer{number} feeds lane{number}.\nTYPE: knowledge | TEXT: Gate{number} holds flag{number}."
+        )
         barrier, answers = context.Barrier(3), context.Queue()
         racers = [context.Process(target=_race, args=(place.root, place.env, proposal.token, barrier, answers)) for _ in range(3)]
         for racer in racers:
@@ -278,6 +312,7 @@ def test_pending_lists_what_waits_and_a_human_can_answer_it(place):
 
 def test_only_a_person_s_approval_trusts_the_workspace(place):
     from engram.store import trust
+
     propose.commit(place, propose.save(place, "Use pnpm for installs.").token)
     propose.accept(place, propose.save(place, "Pin the registry.", keep=False), by="force")
     assert not trust.read(place).workspace_trusted

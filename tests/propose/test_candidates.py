@@ -1,4 +1,5 @@
 """Candidate text: fields, forms, limits (propose.md, Candidates)."""
+
 from __future__ import annotations
 
 import pytest
@@ -15,22 +16,29 @@ def values(text, **options):
 
 def test_a_line_is_a_candidate_with_fields_in_any_order():
     assert values("TEXT: Run the tests. | CONTEXT: A broken release. | TYPE: rule") == [
-        {"type": "rule", "text": "Run the tests.", "context": "A broken release."}]
+        {"type": "rule", "text": "Run the tests.", "context": "A broken release."}
+    ]
     assert values("TYPE: knowledge | TEXT: Invoices retry. | UPDATE: invoice-retry") == [
-        {"type": "knowledge", "text": "Invoices retry.", "update": "invoice-retry"}]
+        {"type": "knowledge", "text": "Invoices retry.", "update": "invoice-retry"}
+    ]
 
 
 def test_the_same_fields_work_as_separate_lines_with_text_of_several_lines():
     text = "TYPE: workflow\nTEXT: Release:\n- tag\n- push\n\nCONTEXT: it broke\n\nTYPE: rule\nTEXT: Pin the registry.\nLEVEL: basic"
-    assert values(text) == [{"type": "skill", "text": "Release:\n- tag\n- push", "context": "it broke"},
-                            {"type": "rule", "text": "Pin the registry.", "level": 0}]
+    assert values(text) == [
+        {"type": "skill", "text": "Release:\n- tag\n- push", "context": "it broke"},
+        {"type": "rule", "text": "Pin the registry.", "level": 0},
+    ]
     assert [candidate.line for candidate in parse(text)] == [1, 8]
 
 
 def test_short_forms_and_list_marks_open_a_candidate():
     assert values("rule: one | CONTEXT: because\nworkflow: two\n- TYPE: knowledge | TEXT: three\n2. knowledge: four") == [
-        {"type": "rule", "text": "one", "context": "because"}, {"type": "skill", "text": "two"},
-        {"type": "knowledge", "text": "three"}, {"type": "knowledge", "text": "four"}]
+        {"type": "rule", "text": "one", "context": "because"},
+        {"type": "skill", "text": "two"},
+        {"type": "knowledge", "text": "three"},
+        {"type": "knowledge", "text": "four"},
+    ]
 
 
 def test_a_bar_that_no_known_field_follows_belongs_to_the_text():
@@ -39,11 +47,27 @@ def test_a_bar_that_no_known_field_follows_belongs_to_the_text():
 
 
 def test_every_field_of_the_table_is_read():
-    text = ("TYPE: rule | TEXT: t | ORIGIN: o | TRIGGERS: a, b, a | DEPENDS_ON: [x, y] | LEVEL: 2 | SUPERSEDES: z | ROLE: sre, dev "
-            "| CONFIDENCE: Low | LIGHT: l | BALANCED: b | STRICT: s | NOT_DUPLICATE: n, m")
-    assert values(text) == [{"type": "rule", "text": "t", "context": "o", "triggers": ["a", "b"], "depends_on": ["x", "y"], "level": 2,
-                             "supersedes": "z", "role": ["sre", "dev"], "confidence": "low", "light": "l", "balanced": "b", "strict": "s",
-                             "not_duplicate": ["n", "m"]}]
+    text = (
+        "TYPE: rule | TEXT: t | ORIGIN: o | TRIGGERS: a, b, a | DEPENDS_ON: [x, y] | LEVEL: 2 | SUPERSEDES: z | ROLE: sre, dev "
+        "| CONFIDENCE: Low | LIGHT: l | BALANCED: b | STRICT: s | NOT_DUPLICATE: n, m"
+    )
+    assert values(text) == [
+        {
+            "type": "rule",
+            "text": "t",
+            "context": "o",
+            "triggers": ["a", "b"],
+            "depends_on": ["x", "y"],
+            "level": 2,
+            "supersedes": "z",
+            "role": ["sre", "dev"],
+            "confidence": "low",
+            "light": "l",
+            "balanced": "b",
+            "strict": "s",
+            "not_duplicate": ["n", "m"],
+        }
+    ]
 
 
 def test_more_than_six_entries_of_a_list_and_a_long_context_stay():
@@ -71,21 +95,27 @@ def test_a_code_fence_around_all_is_taken_off():
 
 
 def test_text_is_kept_as_nfc_with_lf():
-    assert values("\ufeffTYPE: rule | TEXT: cafe\u0301\r\nTYPE: rule | TEXT: b\r\n") == [{"type": "rule", "text": "café"}, {"type": "rule", "text": "b"}]
+    assert values("\ufeffTYPE: rule | TEXT: cafe\u0301\r\nTYPE: rule | TEXT: b\r\n") == [
+        {"type": "rule", "text": "café"},
+        {"type": "rule", "text": "b"},
+    ]
 
 
-@pytest.mark.parametrize("text, line, words", [
-    ("TYPE: rule | TEXT: a\nTYPE: idea | TEXT: b", 2, "none of rule"),
-    ("TYPE: rule | CONTEXT: a", 1, "no TEXT"),
-    ("TYPE: rule | TEXT: a | TEXT: b", 1, "given twice"),
-    ("TEXT: a | LEVEL: high", 1, "LEVEL"),
-    ("TEXT: a | CONFIDENCE: sure", 1, "CONFIDENCE"),
-    ("TEXT: a | UPDATE: x | SUPERSEDES: y", 1, "exclude"),
-    ("TYPE: knowledge | TEXT: a | LIGHT: b", 1, "wordings of a rule"),
-    ("Here are my candidates:\nTYPE: rule | TEXT: a", 1, "no candidate"),
-    ("TEXT: a\0b", 1, "NUL"),
-    ("TEXT: ok\nTEXT: \ud800", 2, "surrogate"),
-])
+@pytest.mark.parametrize(
+    "text, line, words",
+    [
+        ("TYPE: rule | TEXT: a\nTYPE: idea | TEXT: b", 2, "none of rule"),
+        ("TYPE: rule | CONTEXT: a", 1, "no TEXT"),
+        ("TYPE: rule | TEXT: a | TEXT: b", 1, "given twice"),
+        ("TEXT: a | LEVEL: high", 1, "LEVEL"),
+        ("TEXT: a | CONFIDENCE: sure", 1, "CONFIDENCE"),
+        ("TEXT: a | UPDATE: x | SUPERSEDES: y", 1, "exclude"),
+        ("TYPE: knowledge | TEXT: a | LIGHT: b", 1, "wordings of a rule"),
+        ("Here are my candidates:\nTYPE: rule | TEXT: a", 1, "no candidate"),
+        ("TEXT: a\0b", 1, "NUL"),
+        ("TEXT: ok\nTEXT: \ud800", 2, "surrogate"),
+    ],
+)
 def test_what_makes_no_sense_is_an_error_with_its_line(text, line, words):
     with pytest.raises(UsageError, match=words) as caught:
         parse(text)
@@ -105,20 +135,48 @@ def test_limits_are_errors_that_say_so_never_a_cut():
         parse("x" * 16385)
 
 
-@pytest.mark.parametrize("text, type", [
-    ("Always run the tests before a release.", "rule"), ("Use pnpm.", "rule"), ("Don't push on Fridays.", "rule"),
-    ("We should prefer composition.", "rule"), ("Luôn chạy kiểm thử.", "rule"), ("不要提交生成的文件。", "rule"),
-    ("Invoices retry with backoff.", "knowledge"), ("日本語のメモリです。", "knowledge"), ("The queue lives in Redis.", "knowledge"),
-    ("First build the image, then push it. Our deploy workflow.", "skill"), ("Release:\n- tag\n- push", "skill"),
-    ("1. Create a branch.\n2. Write a test.\n3. Push.", "skill"),
-])
+@pytest.mark.parametrize(
+    "text, type",
+    [
+        ("Always run the tests before a release.", "rule"),
+        ("Use pnpm.", "rule"),
+        ("Don't push on Fridays.", "rule"),
+        ("We should prefer composition.", "rule"),
+        ("Luôn chạy kiểm thử.", "rule"),
+        ("不要提交生成的文件。", "rule"),
+        ("Invoices retry with backoff.", "knowledge"),
+        ("日本語のメモリです。", "knowledge"),
+        ("The queue lives in Redis.", "knowledge"),
+        ("First build the image, then push it. Our deploy workflow.", "skill"),
+        ("Release:\n- tag\n- push", "skill"),
+        ("1. Create a branch.\n2. Write a test.\n3. Push.", "skill"),
+    ],
+)
 def test_a_type_left_out_is_inferred_always_the_same_way(text, type):
     assert {infer_type(text) for _ in range(3)} == {type}
 
 
 def test_any_text_is_parsed_or_refused_with_a_clear_error():
     random = dice("candidates")
-    pieces = ["TYPE: rule", "TEXT: ", " | ", "\n", "a", "b c", "- ", "rule: ", "```", "\r\n", "CONTEXT:", "é", "用", ":", "TRIGGERS: x", "\n\n", "LEVEL: 1"]
+    pieces = [
+        "TYPE: rule",
+        "TEXT: ",
+        " | ",
+        "\n",
+        "a",
+        "b c",
+        "- ",
+        "rule: ",
+        "```",
+        "\r\n",
+        "CONTEXT:",
+        "é",
+        "用",
+        ":",
+        "TRIGGERS: x",
+        "\n\n",
+        "LEVEL: 1",
+    ]
     for _ in range(count(300, 5000)):
         text = "".join(random.choice(pieces) for _ in range(random.randrange(1, 25)))
         try:

@@ -1,4 +1,5 @@
 """kill -9 at any point of a commit: each candidate whole or absent, and the token's state agrees (propose.md, Verdicts)."""
+
 from __future__ import annotations
 
 import multiprocessing
@@ -13,16 +14,24 @@ from engram.store import integrity, memory, places
 from tests.propose.conftest import make_place, on_disk
 from tests.trials import count, dice
 
-WORDS = "amber basalt cedar delta ember fjord garnet heath indigo juniper kelp lagoon maple nectar onyx pine quartz rowan sorrel thyme".split()
+WORDS = (
+    "amber basalt cedar delta ember fjord garnet heath indigo juniper kelp lagoon maple nectar onyx pine quartz rowan sorrel thyme".split()
+)
 
 
 def batch(number):
     """Return five candidates that no other batch resembles: three new, one update, one that supersedes."""
     mark = f"{WORDS[number % 20]}{number}"
-    return "\n".join([f"TYPE: knowledge | TEXT: Gate {mark}{part} opens at dawn for {WORDS[(number * 3 + at) % 20]}{number}."
-                      for at, part in enumerate(("left", "right", "back"))]
-                     + [f"TYPE: rule | TEXT: Grease hinge {mark} with tallow. | UPDATE: hinges",
-                        f"TYPE: rule | TEXT: Lamp {mark} burns oil. | SUPERSEDES: lamp-{number}"])
+    return "\n".join(
+        [
+            f"TYPE: knowledge | TEXT: Gate {mark}{part} opens at dawn for {WORDS[(number * 3 + at) % 20]}{number}."
+            for at, part in enumerate(("left", "right", "back"))
+        ]
+        + [
+            f"TYPE: rule | TEXT: Grease hinge {mark} with tallow. | UPDATE: hinges",
+            f"TYPE: rule | TEXT: Lamp {mark} burns oil. | SUPERSEDES: lamp-{number}",
+        ]
+    )
 
 
 CALLS = ("replace", "fsync", "write", "unlink", "link", "makedirs")  # what changes the disk
@@ -38,6 +47,7 @@ def _commit(root, env, token, at, calls):
                 os.kill(os.getpid(), signal.SIGKILL)
             calls.value += 1
             return real(*args, **kwargs)
+
         return call
 
     for name in CALLS:
@@ -66,8 +76,11 @@ def test_a_kill_at_any_point_leaves_each_candidate_whole_or_absent_and_the_token
     for number in range(trials):
         propose.accept(place, propose.save(place, f"rule: Lamp {number} burns wax.", keep=False, scope=scope), by="force")
         lamp = {s: next(rel for rel, raw in on_disk(place, s).items() if f"Lamp {number} burns wax".encode() in raw) for s in scopes}
-        text = batch(number).replace("UPDATE: hinges", "UPDATE: grease-the-hinges").replace(
-            f"lamp-{number}", lamp["workspace"].partition("/")[2].removesuffix(".md"))
+        text = (
+            batch(number)
+            .replace("UPDATE: hinges", "UPDATE: grease-the-hinges")
+            .replace(f"lamp-{number}", lamp["workspace"].partition("/")[2].removesuffix(".md"))
+        )
         before = {s: on_disk(place, s) for s in scopes}
         proposal = propose.save_session(place, text, scope=scope)
         planned = {s: {write.rel: write.data for row in proposal.rows if row.scope == s for write in row.writes} for s in scopes}
@@ -81,7 +94,11 @@ def test_a_kill_at_any_point_leaves_each_candidate_whole_or_absent_and_the_token
                 found = store.read(rel)
                 assert store.approved(found, known) and found.raw in (before[s].get(rel), planned[s].get(rel)), rel
         # the next writer finishes or drops it
-        done = propose.accept(place, propose.save(place, f"knowledge: Bell {number} rings {WORDS[number % 20]}{number} twice.", keep=False, scope=scope), by="force")
+        done = propose.accept(
+            place,
+            propose.save(place, f"knowledge: Bell {number} rings {WORDS[number % 20]}{number} twice.", keep=False, scope=scope),
+            by="force",
+        )
         assert done.data["saved"], done.data
         try:
             propose.reopen(place, proposal.token)

@@ -1,4 +1,5 @@
 """Evidence: traces that never change, wrappers that people edit, promotion from the trace alone (propose.md, Evidence)."""
+
 from __future__ import annotations
 
 import json
@@ -29,8 +30,22 @@ def test_a_source_becomes_one_trace_and_one_wrapper_in_the_known_format(place):
     found = json.loads(line)
     assert line.count(b"\n") == 1 and list(found) == sorted(found)
     assert found["sourceHash"] == f"sha256:{files.sha256(TEXT.encode())}" and found["text"] == TEXT and found["traceId"] == data["trace_id"]
-    assert {"authority", "eventTime", "host", "ingestedAt", "redactedFindings", "removedInjectionLines", "retention", "sensitivity", "sessionId",
-            "source", "sourceHash", "text", "traceId", "trustLevel"} <= set(found)
+    assert {
+        "authority",
+        "eventTime",
+        "host",
+        "ingestedAt",
+        "redactedFindings",
+        "removedInjectionLines",
+        "retention",
+        "sensitivity",
+        "sessionId",
+        "source",
+        "sourceHash",
+        "text",
+        "traceId",
+        "trustLevel",
+    } <= set(found)
     body = files.read(wrapper).decode()
     assert f"trace_id: {data['trace_id']}" in body and TEXT in body and "authority: evidence" in body
     assert os.path.basename(trace) == f"{data['trace_id']}.jsonl"
@@ -48,14 +63,17 @@ def test_promotion_comes_from_the_trace_and_cites_it_whatever_the_wrapper_says_b
     assert found.list("source_hashes") == [f"sha256:{files.sha256(TEXT.encode())}"]
 
 
-@pytest.mark.parametrize("spoil, words", [
-    (lambda path: os.unlink(path), "missing"),
-    (lambda path: files.replace(path, files.read(path).replace(b"staging", b"prod")), "changed after it was written"),
-    (lambda path: files.replace(path, files.read(path) * 2), "changed after it was written"),
-    (lambda path: files.replace(path, b"{}\n"), "changed after it was written"),
-    (lambda path: files.replace(path, b"\xff"), "changed after it was written"),
-    (lambda path: files.replace(path, files.read(path).replace(b'"30d"', b'"soon"')), "changed after it was written"),
-])
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (lambda path: os.unlink(path), "missing"),
+        (lambda path: files.replace(path, files.read(path).replace(b"staging", b"prod")), "changed after it was written"),
+        (lambda path: files.replace(path, files.read(path) * 2), "changed after it was written"),
+        (lambda path: files.replace(path, b"{}\n"), "changed after it was written"),
+        (lambda path: files.replace(path, b"\xff"), "changed after it was written"),
+        (lambda path: files.replace(path, files.read(path).replace(b'"30d"', b'"soon"')), "changed after it was written"),
+    ],
+)
 def test_a_missing_or_tampered_trace_blocks_the_promotion(place, spoil, words):
     _, wrapper, trace = observed(place)
     spoil(trace)
@@ -66,7 +84,8 @@ def test_a_missing_or_tampered_trace_blocks_the_promotion(place, spoil, words):
 
 def test_an_expired_trace_blocks_the_promotion(place, monkeypatch):
     _, wrapper, _ = observed(place)
-    monkeypatch.setattr(time, "time", lambda now=time.time(): now + 31 * 86400)
+    later = time.time() + 31 * 86400
+    monkeypatch.setattr(time, "time", lambda: later)
     with pytest.raises(IntegrityError, match="expired"):
         propose.propose_evidence(place, wrapper)
 

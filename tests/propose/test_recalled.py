@@ -1,4 +1,5 @@
 """What was recalled and is proposed back is not stored again (case RK-05), and what it corrected does not come first (RK-01)."""
+
 from __future__ import annotations
 
 import pytest
@@ -6,8 +7,12 @@ import pytest
 from engram import propose, recall
 from tests.propose.conftest import on_disk
 
-FACTS = ("TYPE: rule | TEXT: Use pnpm for installs. | CONTEXT: npm was slow.\nTYPE: knowledge | TEXT: Invoices retry with exponential backoff. They give up after a day.\n"
-         "TYPE: skill\nTEXT: Rotate the signing key:\n1. create the new key\n2. publish it\n\nTYPE: rule | TEXT: Keep functions small. | STRICT: Keep functions under 40 lines.")
+FACTS = (
+    "TYPE: rule | TEXT: Use pnpm for installs. | CONTEXT: npm was slow.\n"
+    "TYPE: knowledge | TEXT: Invoices retry with exponential backoff. They give up after a day.\n"
+    "TYPE: skill\nTEXT: Rotate the signing key:\n1. create the new key\n2. publish it\n\n"
+    "TYPE: rule | TEXT: Keep functions small. | STRICT: Keep functions under 40 lines."
+)
 
 
 @pytest.mark.case("RK-05")
@@ -17,7 +22,11 @@ def test_thirty_rounds_of_recalling_and_saving_leave_the_store_as_it_was(place):
     queries = ("installs with pnpm", "invoices backoff", "rotate the signing key", "keep functions small")
     for number in range(30):
         query = queries[number % 4]
-        printed = [recall.load(place, query, limit=1).text, recall.search(place, query, limit=1).text, recall.load(place, query, disclosure="cards", limit=1).text]
+        printed = [
+            recall.load(place, query, limit=1).text,
+            recall.search(place, query, limit=1).text,
+            recall.load(place, query, disclosure="cards", limit=1).text,
+        ]
         found = recall.load(place, query, limit=1).data["selected_keys"]
         printed += [recall.show(place, found[0].rpartition("/")[2].removesuffix(".md")).text]
         for text in printed:

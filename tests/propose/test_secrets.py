@@ -1,4 +1,5 @@
 """Secrets, personal data and orders through every write path of this room (propose.md, Safety; cases SE-06, SE-08, SE-10 to SE-12)."""
+
 from __future__ import annotations
 
 import json
@@ -24,15 +25,20 @@ def rows(name):
         return [json.loads(line) for line in file if line.strip()]
 
 
-MUST_GO = [("".join(row["parts"]), "".join(row["secret"])) for name in ("safety/must-go.jsonl", "cases/secrets/must-redact-handover.jsonl")
-           for row in rows(name)]
+MUST_GO = [
+    ("".join(row["parts"]), "".join(row["secret"]))
+    for name in ("safety/must-go.jsonl", "cases/secrets/must-redact-handover.jsonl")
+    for row in rows(name)
+]
 MUST_STAY = [row["text"] for name in ("safety/must-stay.jsonl", "cases/secrets/must-survive.jsonl") for row in rows(name)]
 ORDERS = [row["text"] for row in rows("safety/orders.jsonl") if row.get("lines")]
 
 
 def everything(*folders):
     """Return the bytes of every file below folders, one after the other."""
-    return b"\0".join(files.read(os.path.join(folder, name)) or b"" for top in folders for folder, _, names in os.walk(top) for name in names)
+    return b"\0".join(
+        files.read(os.path.join(folder, name)) or b"" for top in folders for folder, _, names in os.walk(top) for name in names
+    )
 
 
 def said(result):
@@ -91,8 +97,14 @@ def test_nothing_of_a_secret_is_in_any_byte_or_answer_whatever_the_path(tmp_path
 @pytest.mark.case("SE-06")
 def test_no_secret_shows_in_what_the_command_line_prints(place):
     for text, secret in MUST_GO[:: 20 if not count(0, 1) else 4]:
-        done = subprocess.run([sys.executable, "-m", "engram", "ss", "--force"], input=f"TYPE: knowledge\nTEXT: {text}", capture_output=True, text=True,
-                              cwd=place.root, env={**place.env, "PYTHONPATH": build.ROOT})
+        done = subprocess.run(
+            [sys.executable, "-m", "engram", "ss", "--force"],
+            input=f"TYPE: knowledge\nTEXT: {text}",
+            capture_output=True,
+            text=True,
+            cwd=place.root,
+            env={**place.env, "PYTHONPATH": build.ROOT},
+        )
         assert secret not in done.stdout + done.stderr and secret.encode() not in everything(place.root, place.env["HOME"])
 
 
@@ -107,7 +119,7 @@ def test_the_preview_names_kind_and_place_of_what_was_redacted(place):
 def test_ordinary_text_is_stored_and_comes_back_byte_for_byte(place):
     assert len(MUST_STAY) >= 120
     for at in range(0, len(MUST_STAY), 20):
-        batch = MUST_STAY[at:at + 20]
+        batch = MUST_STAY[at : at + 20]
         proposal = propose.save_session(place, "\n\n".join(f"TYPE: knowledge\nTEXT: {text}" for text in batch))
         assert "Redacted: " not in proposal.text, proposal.text
         for row in proposal.rows:
@@ -125,10 +137,14 @@ def test_ordinary_text_is_stored_and_comes_back_byte_for_byte(place):
 def test_orders_are_refused_with_the_line_before_any_preview(place):
     assert len(ORDERS) >= 30
     for text in ORDERS:
-        for proposing in (lambda: propose.save(place, text), lambda: propose.save_session(place, f"rule: Fine.\nTYPE: knowledge\nTEXT: {text}"),
-                          lambda: propose.note(place, text), lambda: propose.save(place, "Fine.", context=text)):
+        for proposing, arguments in (
+            (propose.save, (place, text)),
+            (propose.save_session, (place, f"rule: Fine.\nTYPE: knowledge\nTEXT: {text}")),
+            (propose.note, (place, text)),
+            (propose.save, (place, f"TEXT: Fine.\nCONTEXT: {text}")),
+        ):
             with pytest.raises(Refused) as caught:
-                proposing()
+                proposing(*arguments)
             assert caught.value.exit_code == 4 and caught.value.line >= 1, text
     assert on_disk(place) == {} and propose.pending(place) == []
 
@@ -147,7 +163,25 @@ def test_the_prepared_attacks_are_refused_and_what_they_hide_is_named(place, nam
 
 
 @pytest.mark.case("SE-10")
-@pytest.mark.parametrize("unit", ["ab", "a", "_-", "key=", "A", " ", "aGVsbG8gd29ybGQ", "https://x.y/", "password: ", "-----BEGIN ", "| TEXT: ", "\n- ", "用", "rule: x\n"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "ab",
+        "a",
+        "_-",
+        "key=",
+        "A",
+        " ",
+        "aGVsbG8gd29ybGQ",
+        "https://x.y/",
+        "password: ",
+        "-----BEGIN ",
+        "| TEXT: ",
+        "\n- ",
+        "用",
+        "rule: x\n",
+    ],
+)
 def test_two_hundred_thousand_characters_are_answered_within_two_seconds(place, unit):
     text = (unit * 200_000)[:200_000]
     for proposing in (lambda: propose.save(place, text), lambda: propose.save_session(place, text), lambda: propose.note(place, text)):

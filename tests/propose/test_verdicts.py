@@ -1,4 +1,5 @@
 """Verdicts over the data files: pairs of a memory and a candidate, with what is expected of them."""
+
 from __future__ import annotations
 
 import json
@@ -33,10 +34,20 @@ def outcome(judged):
     return judged.word, judged.hints[0][0] if judged.hints else None
 
 
-OTHERS = [stored(f"other-{number}", type, text) for number, (type, text) in enumerate((
-    ("knowledge", "Thumbnails are rendered by the thumbnail farm."), ("rule", "Label every release with its build number."),
-    ("skill", "Call the carrier.\n- Ask for the line test.\n- Note the ticket."), ("knowledge", "Seat holds vanish when the pool is full."),
-    ("rule", "Quote every shell variable."), ("knowledge", "Người trực ca đọc hàng đợi lỗi mỗi sáng."), ("knowledge", "图标由设计团队维护。")))]
+OTHERS = [
+    stored(f"other-{number}", type, text)
+    for number, (type, text) in enumerate(
+        (
+            ("knowledge", "Thumbnails are rendered by the thumbnail farm."),
+            ("rule", "Label every release with its build number."),
+            ("skill", "Call the carrier.\n- Ask for the line test.\n- Note the ticket."),
+            ("knowledge", "Seat holds vanish when the pool is full."),
+            ("rule", "Quote every shell variable."),
+            ("knowledge", "Người trực ca đọc hàng đợi lỗi mỗi sáng."),
+            ("knowledge", "图标由设计团队维护。"),
+        )
+    )
+]
 
 
 @pytest.mark.parametrize("row", list(rows()))
@@ -61,10 +72,12 @@ def test_there_are_at_least_120_pairs_in_four_kinds_of_language_and_three_types(
 
 
 def test_verdicts_do_not_depend_on_the_locale(tmp_path):
-    code = ("import sys, json; sys.path.insert(0, %r)\n"
-            "from tests.propose.test_verdicts import rows, stored, outcome, verdict\n"
-            "print(json.dumps([outcome(verdict.judge(r['candidate'], r.get('candidate_type', r['type']), "
-            "[stored('the-memory', r['type'], r['memory'])])) for r in (p.values[0] for p in rows())]))") % build.ROOT
+    code = (
+        "import sys, json; sys.path.insert(0, %r)\n"
+        "from tests.propose.test_verdicts import rows, stored, outcome, verdict\n"
+        "print(json.dumps([outcome(verdict.judge(r['candidate'], r.get('candidate_type', r['type']), "
+        "[stored('the-memory', r['type'], r['memory'])])) for r in (p.values[0] for p in rows())]))"
+    ) % build.ROOT
     answers = set()
     for locale in ("C", "C.UTF-8", "tr_TR.UTF-8"):
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONHASHSEED": str(len(answers))}
@@ -124,6 +137,15 @@ def test_any_text_gets_a_verdict_without_an_error():
 
 
 def test_statements_are_list_entries_and_sentences_and_whole_fences():
-    text = "First one. Second one!\n\n- entry, e.g. this one\n- entry two\n  goes on\n\n```sh\nrm -r build. Then go\n```\n1. numbered\n你好。再见。"
-    assert statements(text) == ["First one.", "Second one!", "- entry, e.g. this one", "- entry two goes on",
-                                "```sh\nrm -r build. Then go\n```", "1. numbered", "你好。", "再见。"]
+    text = "First one. Second one!\n\n- entry, e.g. this one\n- entry two\n  goes on\n\n"
+    text += "```sh\nrm -r build. Then go\n```\n1. numbered\n你好。再见。"
+    assert statements(text) == [
+        "First one.",
+        "Second one!",
+        "- entry, e.g. this one",
+        "- entry two goes on",
+        "```sh\nrm -r build. Then go\n```",
+        "1. numbered",
+        "你好。",
+        "再见。",
+    ]

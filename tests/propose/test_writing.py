@@ -1,4 +1,5 @@
 """What a commit writes: exactly what was shown, nothing that it does not change (upstream-format.md, L and S)."""
+
 from __future__ import annotations
 
 import re
@@ -63,7 +64,7 @@ def shown_files(proposal):
             scope, _, rel = line[6:].partition(":")
             key = (scope, rel) if not rel.endswith(", changed") else None
         elif key and line.startswith(preview.BAR.rstrip()):
-            found.setdefault(key, []).append(line[len(preview.BAR):])
+            found.setdefault(key, []).append(line[len(preview.BAR) :])
     return {key: "\n".join(lines) + "\n" for key, lines in found.items()}
 
 
@@ -75,14 +76,18 @@ def test_an_update_keeps_every_section_list_and_key_that_it_does_not_change(plac
     gone = [line for line in KAFKA.split("\n") if line not in now.split("\n")]
     added = [line for line in now.split("\n") if line not in KAFKA.split("\n")]
     assert gone == []
-    assert [line for line in added if not line.startswith(("revision:", "updated:", "last_confirmed:"))] == ["- Kafka topics carry a version suffix."]
+    assert [line for line in added if not line.startswith(("revision:", "updated:", "last_confirmed:"))] == [
+        "- Kafka topics carry a version suffix."
+    ]
     assert integrity.verify(place).data["ok"]
     assert memory.parse(now.encode(), "x").revision == 2
 
 
 def test_an_update_of_a_long_list_keeps_all_entries_and_stores_the_new_one(place):
     """Fault L-2."""
-    steps = "\n".join(f"- Step {number} turns the {word} wheel." for number, word in enumerate("red blue green grey pink brown black white".split(), 1))
+    steps = "\n".join(
+        f"- Step {number} turns the {word} wheel." for number, word in enumerate("red blue green grey pink brown black white".split(), 1)
+    )
     force(place, f"TYPE: skill\nTEXT: {steps}")
     id = next(iter(on_disk(place))).partition("/")[2].removesuffix(".md")
     force(place, f"TYPE: skill | TEXT: At the end, oil the axle. | UPDATE: {id}")
@@ -97,10 +102,20 @@ def test_a_numbered_list_goes_on_counting(place):
     assert "3. Push it.\n4. Ask for a review.\n" in next(iter(on_disk(place).values())).decode()
 
 
-@pytest.mark.parametrize("text", [
-    "One. Two. Three. Four. Five. Six. Seven.", "1. Create a branch. 2. Write a test. 3. Push.", "日本語のメモリです。", "Élodie owns the билинг.",
-    "Thư viện này được viết bằng Go.", "- a\n- b\n\n```py\n# x\n```\n\n> quote", "🧪", "tab\tinside", "text with trailing blank ",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One. Two. Three. Four. Five. Six. Seven.",
+        "1. Create a branch. 2. Write a test. 3. Push.",
+        "日本語のメモリです。",
+        "Élodie owns the билинг.",
+        "Thư viện này được viết bằng Go.",
+        "- a\n- b\n\n```py\n# x\n```\n\n> quote",
+        "🧪",
+        "tab\tinside",
+        "text with trailing blank ",
+    ],
+)
 def test_every_word_of_a_text_is_stored(place, text):
     """Faults L-3, L-4."""
     force(place, f"TYPE: knowledge\nTEXT: {text}")
@@ -110,9 +125,13 @@ def test_every_word_of_a_text_is_stored(place, text):
 def test_two_candidates_about_one_memory_in_one_batch_lose_nothing(place):
     """Fault L-6."""
     put(place, "rules/tabs.md", memory.new({"id": "tabs", "type": "rule"}, "Tabs", [("Content", "- Always use tabs in build files.")]))
-    result = force(place, "TYPE: rule | TEXT: Use tabs in Makefiles. | UPDATE: tabs\nTYPE: rule | TEXT: Use tabs in assembly. | UPDATE: tabs")
+    result = force(
+        place, "TYPE: rule | TEXT: Use tabs in Makefiles. | UPDATE: tabs\nTYPE: rule | TEXT: Use tabs in assembly. | UPDATE: tabs"
+    )
     assert [row["number"] for row in result.data["saved"]] == [1]
-    assert result.data["deferred"] == [{"number": 2, "reason": "candidate 1 has just changed the same memory; propose it again", "related": ["tabs"]}]
+    assert result.data["deferred"] == [
+        {"number": 2, "reason": "candidate 1 has just changed the same memory; propose it again", "related": ["tabs"]}
+    ]
     body = on_disk(place)["rules/tabs.md"].decode()
     assert "Makefiles" in body and "assembly" not in body and "build files" in body
     force(place, "TYPE: rule | TEXT: Use tabs in assembly. | UPDATE: tabs")
@@ -136,6 +155,15 @@ def test_titles_without_ascii_letters_and_device_names_get_files_of_their_own(pl
         force(place, f"TYPE: knowledge\nTEXT: {text}{' is a port.' if text == 'con ' else ''}")
     names = list(on_disk(place))
     assert len(names) == 2 and all(re.fullmatch(r"knowledge/[a-z0-9-]{4,64}\.md", name) for name in names)
+
+
+def test_a_new_entry_goes_before_the_headings_below_and_never_into_a_code_fence(place):
+    content = "- One thing.\n\n```sh\n### a comment\nmake\n```\n\n### Details\n\n- More."
+    put(place, "knowledge/build.md", memory.new({"id": "build", "type": "knowledge"}, "Build", [("Content", content)]))
+    force(place, "TYPE: knowledge | TEXT: Unit nine spins. | UPDATE: build")
+    assert memory.parse(on_disk(place)["knowledge/build.md"], "x").content == (
+        "- One thing.\n\n```sh\n### a comment\nmake\n```\n\n- Unit nine spins.\n\n### Details\n\n- More."
+    )
 
 
 def test_opposite_rules_are_not_merged(place):
@@ -162,27 +190,51 @@ def test_an_update_in_a_crlf_file_with_a_bom_keeps_its_style(place):
 
 
 def test_an_update_that_says_it_again_better_takes_the_place_of_the_old_statement(place):
-    put(place, "knowledge/retry.md", memory.new({"id": "retry", "type": "knowledge"}, "Retry", [
-        ("Content", "- Invoices retry with exponential backoff.\n- Failures go to the dead letter queue."), ("Notes", "Ours.")]))
+    put(
+        place,
+        "knowledge/retry.md",
+        memory.new(
+            {"id": "retry", "type": "knowledge"},
+            "Retry",
+            [("Content", "- Invoices retry with exponential backoff.\n- Failures go to the dead letter queue."), ("Notes", "Ours.")],
+        ),
+    )
     proposal = propose.save(place, "TYPE: knowledge | TEXT: Invoices retry with exponential backoff, up to five times.")
     assert proposal.candidates[0]["verdict"] == "UPDATE" and proposal.candidates[0]["target"] == "retry"
-    assert "  - - Invoices retry with exponential backoff.\n  + - Invoices retry with exponential backoff, up to five times." in proposal.text
+    assert (
+        "  - - Invoices retry with exponential backoff.\n  + - Invoices retry with exponential backoff, up to five times." in proposal.text
+    )
     propose.commit(place, proposal.token)
     assert memory.parse(on_disk(place)["knowledge/retry.md"], "x").content == (
-        "- Invoices retry with exponential backoff, up to five times.\n- Failures go to the dead letter queue.")
+        "- Invoices retry with exponential backoff, up to five times.\n- Failures go to the dead letter queue."
+    )
 
 
 def test_every_wording_of_a_rule_follows_an_update(place):
-    rule = memory.new({"id": "pnpm", "type": "rule"}, "Use pnpm", [
-        ("Content", "- Use pnpm for installs."), ("Rule Variants", ""), ("### Light", "- Consider it: Use pnpm for installs."),
-        ("### Balanced", "- Use pnpm for installs."), ("### Strict", "- Nothing but pnpm, ever.")])
+    rule = memory.new(
+        {"id": "pnpm", "type": "rule"},
+        "Use pnpm",
+        [
+            ("Content", "- Use pnpm for installs."),
+            ("Rule Variants", ""),
+            ("### Light", "- Consider it: Use pnpm for installs."),
+            ("### Balanced", "- Use pnpm for installs."),
+            ("### Strict", "- Nothing but pnpm, ever."),
+        ],
+    )
     put(place, "rules/pnpm.md", rule)
-    force(place, "TYPE: rule | TEXT: Use pnpm for installs, with a frozen lock file. | UPDATE: pnpm | STRICT: Nothing but pnpm with a frozen lock file.")
+    force(
+        place,
+        "TYPE: rule | TEXT: Use pnpm for installs, with a frozen lock file. | UPDATE: pnpm "
+        "| STRICT: Nothing but pnpm with a frozen lock file.",
+    )
     found = memory.parse(on_disk(place)["rules/pnpm.md"], "x")
     assert found.content == "- Use pnpm for installs, with a frozen lock file."
-    assert found.variants == {"light": "- Consider it: Use pnpm for installs, with a frozen lock file.",
-                              "balanced": "- Use pnpm for installs, with a frozen lock file.",
-                              "strict": "- Nothing but pnpm with a frozen lock file."}
+    assert found.variants == {
+        "light": "- Consider it: Use pnpm for installs, with a frozen lock file.",
+        "balanced": "- Use pnpm for installs, with a frozen lock file.",
+        "strict": "- Nothing but pnpm with a frozen lock file.",
+    }
 
 
 def test_superseding_links_both_memories_and_retires_the_old_one(place):
@@ -190,7 +242,12 @@ def test_superseding_links_both_memories_and_retires_the_old_one(place):
     result = force(place, "rule: Use pnpm instead of npm for installs.")
     assert result.data["saved"][0]["verdict"] == "SUPERSEDE"
     new, old = (memory.parse(raw, rel) for rel, raw in sorted(on_disk(place).items(), key=lambda row: b"superseded_by" in row[1]))
-    assert new.supersedes == [old.id] and old.superseded_by == new.id and old.lifecycle == "superseded" and old.content == "- Use npm for installs."
+    assert (
+        new.supersedes == [old.id]
+        and old.superseded_by == new.id
+        and old.lifecycle == "superseded"
+        and old.content == "- Use npm for installs."
+    )
     assert integrity.verify(place).data["ok"]
     with pytest.raises(UsageError, match="superseded by"):
         propose.save(place, f"TYPE: rule | TEXT: Use npm ci. | UPDATE: {old.id}")
@@ -203,7 +260,9 @@ def test_declared_targets_that_do_not_exist_are_errors(place):
 
 
 @pytest.mark.case("SE-01")
-@pytest.mark.parametrize("id", ["../../../etc/passwd", "a/../../x", "/etc/passwd", "~/x", "knowledge/../../x.md", "C:\\x", "con", "a\\b", "."])
+@pytest.mark.parametrize(
+    "id", ["../../../etc/passwd", "a/../../x", "/etc/passwd", "~/x", "knowledge/../../x.md", "C:\\x", "con", "a\\b", "."]
+)
 def test_an_id_never_leads_outside(place, id):
     for text in (f"TYPE: rule | TEXT: Use pnpm. | UPDATE: {id}", f"TYPE: rule | TEXT: Use pnpm. | SUPERSEDES: {id}"):
         with pytest.raises((Refused, NotFound, UsageError)):
@@ -237,8 +296,13 @@ def test_any_verdict_that_is_no_longer_what_was_shown_is_deferred_and_holds_back
     force(place, "rule: Use yarn for installs.")
     result = propose.commit(place, proposal.token)
     assert [row["number"] for row in result.data["saved"]] == [2]
-    assert result.data["deferred"] == [{"number": 1, "related": ["use-yarn-for-installs"],
-                                        "reason": "the verdict was ADD and is SUPERSEDE use-yarn-for-installs now; propose it again"}]
+    assert result.data["deferred"] == [
+        {
+            "number": 1,
+            "related": ["use-yarn-for-installs"],
+            "reason": "the verdict was ADD and is SUPERSEDE use-yarn-for-installs now; propose it again",
+        }
+    ]
     with pytest.raises(propose.approvals.TokenUsed):
         propose.commit(place, proposal.token)
 
@@ -267,15 +331,22 @@ def test_an_undeclared_dependency_is_deferred_until_it_is_declared(place):
     again = next(line.partition(": ")[2] for line in result.text.split("\n") if line.startswith("  To save it"))
     saved = force(place, again).data["saved"][0]
     assert memory.parse(place.workspace.read_bytes(saved["file"].partition(":")[2]), "x").depends_on == [
-        "the-booking-service-keeps-reservations-in-postgresql"]
+        "the-booking-service-keeps-reservations-in-postgresql"
+    ]
 
 
 @pytest.mark.case("RK-03")
 def test_the_same_text_is_stored_once(place):
     force(place, "rule: Use pnpm for installs.")
     proposal = propose.save(place, "rule: Use pnpm for installs.")
-    assert proposal.candidates[0] == {"number": 1, "verdict": "NOOP", "target": "use-pnpm-for-installs", "id": "use-pnpm-for-installs",
-                                      "type": "rule", "scope": "workspace"}
+    assert proposal.candidates[0] == {
+        "number": 1,
+        "verdict": "NOOP",
+        "target": "use-pnpm-for-installs",
+        "id": "use-pnpm-for-installs",
+        "type": "rule",
+        "scope": "workspace",
+    }
     result = force(place, "rule: Use pnpm for installs.\nrule: Pin the registry.\nrule: Pin the registry.")
     assert "already stored as use-pnpm-for-installs" in result.text and "already stored as pin-the-registry" in result.text
     assert len(on_disk(place)) == 2
@@ -284,7 +355,9 @@ def test_the_same_text_is_stored_once(place):
 def test_a_proposal_for_both_writes_a_row_per_scope_and_judges_each_store(both):
     result = force(both, "rule: Use pnpm for installs.")
     assert [(row["scope"], row["id"], row["number"]) for row in result.data["saved"]] == [
-        ("workspace", "use-pnpm-for-installs", 1), ("global", "use-pnpm-for-installs", 1)]
+        ("workspace", "use-pnpm-for-installs", 1),
+        ("global", "use-pnpm-for-installs", 1),
+    ]
     texts = [on_disk(both, scope)["rules/use-pnpm-for-installs.md"].decode() for scope in ("workspace", "global")]
     assert texts[0].replace("scope: workspace", "scope: global") == texts[1]
     force(both, "rule: Pin the registry.", scope="workspace")
@@ -317,16 +390,49 @@ def test_a_text_of_dashes_or_conflict_marks_reads_back_as_it_was(place):
 
 def generated(random, number):
     """Return a candidate line of odd texts, lists, wordings and several lines."""
-    pieces = ["Jobs", "retry", "the", "queue", "`code`", "a: b", "# x", "| y", "é", "日本語", "🧪", "don't", "50%", "\\n", '"q"', "[a](b)", "- z", "yes", "~", "{x}",
-              "&a", "*b*", "0123", "2026-01-01", "true", "…", "đường", "a/b", "<b>"]
+    pieces = [
+        "Jobs",
+        "retry",
+        "the",
+        "queue",
+        "`code`",
+        "a: b",
+        "# x",
+        "| y",
+        "é",
+        "日本語",
+        "🧪",
+        "don't",
+        "50%",
+        "\\n",
+        '"q"',
+        "[a](b)",
+        "- z",
+        "yes",
+        "~",
+        "{x}",
+        "&a",
+        "*b*",
+        "0123",
+        "2026-01-01",
+        "true",
+        "…",
+        "đường",
+        "a/b",
+        "<b>",
+    ]
     words = lambda most: " ".join(random.choice(pieces) for _ in range(random.randrange(1, most)))
     text = f"Unit{number} {words(30)}"
     if random.random() < 0.3:
-        text += "\n" + "\n".join(random.choice(["- ", "1. ", "", "  ", "> ", "```\n", "## "]) + words(8) for _ in range(random.randrange(1, 6)))
+        text += "\n" + "\n".join(
+            random.choice(["- ", "1. ", "", "  ", "> ", "```\n", "## "]) + words(8) for _ in range(random.randrange(1, 6))
+        )
     lines = [f"TYPE: {random.choice(['rule', 'skill', 'knowledge'])}", f"TEXT: {text}"]
     for field, chance in (("CONTEXT", 0.4), ("TRIGGERS", 0.4), ("ROLE", 0.2), ("DEPENDS_ON", 0.2), ("CONFIDENCE", 0.2), ("LEVEL", 0.2)):
         if random.random() < chance:
-            value = {"CONFIDENCE": "low", "LEVEL": "2", "CONTEXT": words(12), "DEPENDS_ON": "unit0, tabs"}.get(field) or ", ".join(w.replace(",", "") for w in words(6).split())
+            value = {"CONFIDENCE": "low", "LEVEL": "2", "CONTEXT": words(12), "DEPENDS_ON": "unit0, tabs"}.get(field) or ", ".join(
+                w.replace(",", "") for w in words(6).split()
+            )
             lines.append(f"{field}: {value}")
     if lines[0] == "TYPE: rule" and random.random() < 0.4:
         lines.append(f"STRICT: {words(9)}")
@@ -359,7 +465,11 @@ def test_a_diff_applied_to_the_old_file_gives_the_new_one(place):
     random = dice("diffs")
     for number in range(count(30, 300)):
         lines = [f"- entry {n} {random.choice(['alpha', 'beta', 'gamma'])}" for n in range(random.randrange(1, 14))]
-        put(place, f"knowledge/m{number}.md", memory.new({"id": f"m{number}", "type": "knowledge"}, f"M{number}", [("Content", "\n".join(lines)), ("Notes", "n")]))
+        put(
+            place,
+            f"knowledge/m{number}.md",
+            memory.new({"id": f"m{number}", "type": "knowledge"}, f"M{number}", [("Content", "\n".join(lines)), ("Notes", "n")]),
+        )
         old = on_disk(place)[f"knowledge/m{number}.md"].decode()
         proposal = propose.save(place, f"TYPE: knowledge | TEXT: Unit{number} spins slowly. | UPDATE: m{number} | TRIGGERS: spin")
         removed = [line[4:] for line in proposal.text.split("\n") if line.startswith(preview.MINUS)]
@@ -371,11 +481,24 @@ def test_a_diff_applied_to_the_old_file_gives_the_new_one(place):
 
 
 def test_what_is_written_passes_the_format_rules_of_the_earlier_implementation(place):
-    force(place, "TYPE: rule | TEXT: Keep pull requests small. | CONTEXT: Reviews took a week. | LIGHT: Try. | BALANCED: Keep. | STRICT: Always.")
+    force(
+        place,
+        "TYPE: rule | TEXT: Keep pull requests small. | CONTEXT: Reviews took a week. | LIGHT: Try. | BALANCED: Keep. | STRICT: Always.",
+    )
     raw = next(iter(on_disk(place).values())).decode()
     head, body = raw.removeprefix("---\n").split("\n---\n", 1)
     keys = [line.partition(":")[0] for line in head.split("\n")]
-    assert keys == sorted(keys) and {"schema_version", "id", "type", "author_name", "author_email", "authority", "revision", "valid_from", "last_confirmed"} <= set(keys)
+    assert keys == sorted(keys) and {
+        "schema_version",
+        "id",
+        "type",
+        "author_name",
+        "author_email",
+        "authority",
+        "revision",
+        "valid_from",
+        "last_confirmed",
+    } <= set(keys)
     lines = body.split("\n")
     assert "## Content" in lines and raw.endswith("\n") and not raw.endswith("\n\n")
     assert all(lines[n + 1] == "" for n, line in enumerate(lines) if re.match(r"#{1,6} ", line))
