@@ -27,26 +27,28 @@ def context(tier, *, project="", scope="", max_bytes=limits.CONTEXT_BYTES, compa
         totals = _totals(connection)
         folder = durable.folder(tier, connection, found)
     head, approved, warnings = durable.matching(tier, folder, "") if folder else ([], [], [])
-    sections = _context_sections(*shown, now, compact)
-    if not any(rows for _, rows in sections) and not head:
+    sections = [(head[0], [[card] for card in head[1:-1]])] if head else []
+    sections += _context_sections(*shown, now, compact)
+    if not any(rows for _, rows in sections):
         return answers.answer(found, "No memories yet.", warnings=warnings, results=[], omitted=0)
-    more = f" (+{len(names) - 8})" if len(names) > 8 else ""
     foot = (
         f"Totals: {answers.counted(totals['sessions'], 'session')}, {answers.counted(totals['observations'], 'observation')}, "
-        f"{answers.counted(totals['prompts'], 'prompt')} in: {', '.join(names[:8])}{more}"
+        f"{answers.counted(totals['prompts'], 'prompt')}"
     )
-    nudge = answers.nudge(tier, now)
-    spare = len("\n".join([answers.project_line(found), foot, *warnings, nudge or ""]).encode()) + 200
-    lines, omitted = _within(budget - spare, [f"# Memory of {found.name or 'all projects'}", answers.LABEL, "", *head], sections)
+    listed = f" in: {', '.join(names[:8])}" + (f" (+{len(names) - 8})" if len(names) > 8 else "")
+    foot += listed if len(listed.encode()) < budget // 3 else f" in {answers.counted(len(names), 'project')}"
+    rows = [*shown[2], *shown[3]]
+    warnings = [warning for warning in (*found.warnings, *warnings, answers.nudge(tier, now), answers.orders_warning(rows)) if warning]
+    spare = len("\n".join([answers.project_line(found), foot, *(f"Warning: {warning}" for warning in warnings)]).encode()) + 150
+    lines, omitted = _within(budget - spare, [f"# Memory of {found.name or 'all projects'}", answers.LABEL, ""], sections)
     if omitted:
         lines.append(
             f"{answers.counted(omitted, 'more entry', 'more entries')} left out for the budget of {budget:,} bytes; mem_search finds them."
         )
-    rows = [*shown[2], *shown[3]]
     return answers.answer(
-        found,
+        found._replace(warnings=()),
         "\n".join([*lines, foot]),
-        warnings=[*warnings, nudge, answers.orders_warning(rows)],
+        warnings=warnings,
         durable=approved or None,
         results=[answers.summary(row, now) for row in rows],
         omitted=omitted,

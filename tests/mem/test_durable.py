@@ -29,6 +29,7 @@ def test_approved_memories_come_first_and_labelled(workspace):
     (row,) = shown.structured["durable"]
     assert "exponential backoff" in row["summary"]
     assert "durable" not in reading.search(workspace, query="elephants").structured
+    assert len(overview.context(workspace, max_bytes=512).text.encode()) <= 512
     start = overview.context(workspace)
     assert start.structured["durable"] and start.text.index("exponential") < start.text.index("three times")
 
