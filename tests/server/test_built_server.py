@@ -56,7 +56,7 @@ def test_generated_and_mutated_lines_of_both_eras_end_in_valid_messages_and_exit
     with Server([command, "--surface", surface], cwd=workspace) as server:
         server.start()
         saved(server)
-        for block in range(count(20, 500)):
+        for block in range(count(10, 500)):
             server.send(*(lines.line() + b"\n" for _ in range(100)), b"\n", request(f"block {block}", "ping"))
             while True:
                 message = server.receive(60)

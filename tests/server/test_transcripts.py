@@ -10,6 +10,7 @@ import pytest
 from tests.server.dialogue import transcripts
 from tests.server.process import STUB
 from tests.server.stub import Desk
+from tests.trials import count
 
 
 def wanted(sent):
@@ -47,5 +48,7 @@ def test_a_transcript_replays_when_all_of_it_comes_at_once(shared, tmp_path):
 @pytest.mark.built
 @pytest.mark.parametrize("surface", ["engram", "mem", "all"])
 def test_every_transcript_replays_on_the_built_file(shared, built, tmp_path, surface):
-    for name, sent in transcripts(shared):
+    # The session surface answers the same requests by the same loop: every fourth will do in everyday runs.
+    step = 1 if surface == "engram" else count(4, 1)
+    for name, sent in list(transcripts(shared))[::step]:
         assert answered(replayed([built, "mcp", "--surface", surface], sent, tmp_path)) == wanted(sent), name
