@@ -44,6 +44,10 @@ class Joined(Surface):
         for side in self._sides:
             side.called()
 
+    def ending(self):
+        for side in self._sides:
+            side.ending()
+
     def close(self):
         for side in self._sides:
             side.close()

@@ -72,6 +72,7 @@ class Loop:
 
     def end(self):
         """Take no more input: calls that wait for a human end now, unwritten; the others go on."""
+        self._surface.ending()
         with self._lock:
             self._ended = True
             waiting = self._dialogs.abandon()

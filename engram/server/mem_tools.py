@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 from engram import __version__
 from engram.errors import EngramError
@@ -48,6 +49,7 @@ ENVELOPE = {
     "hint": {"type": "string"},
 }
 OUTPUT = {"type": "object", "properties": ENVELOPE, "required": ["project", "project_source", "project_path", "result"]}
+LAST_WAIT = 1.5  # seconds that a save may still wait for the database once the input has ended
 PATIENCE_FOR_ROOTS = 1.0  # seconds; a client that declares roots and doesn't answer must not hold every call
 
 # What each tool calls; names of parameters are those of the tool but for Python's own words.
@@ -94,6 +96,7 @@ class MemSurface(Surface):
         self._note = note
         self._tier = tier or _tier(project, note)
         self._told = False
+        self._over = float("inf")
         self._rooted = threading.Event()
         self._rooted.set()
         self.tools = tuple(self._tool(row) for row in _chosen(tools, note))
@@ -125,6 +128,10 @@ class MemSurface(Surface):
     def failed(self, tool, arguments, error):
         """Return the refusal of a call; when an argument is missing, with those that arrived."""
         return _arrived(error, arguments) if error.code == "missing_argument" else answers.refusal(error)
+
+    def ending(self):
+        """Give saves that wait for the database a moment more: the server has to end within 2 s (session.md)."""
+        self._over = time.monotonic() + LAST_WAIT
 
     def close(self):
         """Close the database."""
@@ -160,7 +167,7 @@ class MemSurface(Surface):
         if "content" in row.properties and row.name == "mem_save" and "content" not in given:
             raise Refusal("missing_argument", "content is missing.", argument="content")
         if not row.hints[0]:
-            given["given_up"] = context.cancelled
+            given["given_up"] = lambda: context.cancelled() or time.monotonic() > self._over
         with self._tier.with_roots(None if context.roots is None else _paths(context.roots)):
             result = CALLS[row.name](self._tier, **given)
         self._tell_warnings()

@@ -128,5 +128,8 @@ class Surface:
     def called(self):
         """Hear that a call or a read was answered."""
 
+    def ending(self):
+        """Hear that no more input comes: calls under way are finished, those that wait for others should give up soon."""
+
     def close(self):
         """Let go of what the surface holds open; the server ends now."""

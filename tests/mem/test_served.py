@@ -75,6 +75,23 @@ def test_processes_that_save_at_once_lose_nothing_while_another_one_holds_the_da
     connection.close()
 
 
+@pytest.mark.case("RP-13")
+def test_a_save_that_waits_for_the_database_holds_up_no_end(built, tmp_path):
+    data = tmp_path / "data"
+    with serve(built, tmp_path, "--project", "p", ENGRAM_DATA_DIR=str(data)) as server:
+        server.start()
+        used(server, 1, "mem_save", title="first", content="first")
+        connection = sqlite3.connect(data / "sessions.db", isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+        server.send(call(2, "mem_save", title="second", content="second"))
+        start = time.monotonic()
+        assert server.end() == 0
+        assert time.monotonic() - start < 15  # ten times what it may take: not the patience of a save
+        connection.close()
+        (answer,) = [message for message in server.rest() if message.get("id") == 2]
+        assert answer["result"]["structuredContent"]["error_code"] == "cancelled"
+
+
 def test_a_start_answers_while_the_database_is_locked_and_damaged(built, tmp_path):
     os.makedirs(tmp_path / "data")
     (tmp_path / "data" / "sessions.db").write_bytes(b"no database at all" * 1000)
