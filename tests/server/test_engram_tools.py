@@ -16,7 +16,7 @@ from engram.server import approval
 from engram.server.engram_tools import INSTRUCTIONS, TOOLS, EngramSurface
 from engram.server.resources import decoded, encoded
 from engram.server.start import Options
-from engram.store import places
+from engram.store import places, trust
 from engram.store.writing import Writer
 from tests.server.stub import Desk, call, modern, request
 
@@ -459,3 +459,19 @@ def test_a_folder_that_is_gone_is_told_and_the_server_goes_on(desk, place, tmp_p
         assert use(desk, tool, **({"text": RULE} if tool == "engram_save" else {}))["error"]["code"] == "ENG_IO"
     error = desk.say(request("r", "resources/list"))[0]["error"]
     assert error["code"] == -32603 and "gone" in error["message"] and desk.notes == []
+
+
+def trusted():
+    return trust.read(places.find()).workspace_trusted
+
+
+def test_an_accepted_dialog_trusts_the_workspace_and_an_agents_commit_does_not(asking, desk):
+    save(desk, "TYPE: rule | TEXT: Alpha comes first.")
+    assert not trusted()
+    _, question = dialog(asking)
+    answered(asking, question, result={"action": "decline"})
+    assert not trusted()
+    _, question = dialog(asking)
+    answered(asking, question, result={"action": "accept", "content": {"c1": True}})
+    assert trusted()
+    assert "not yet trusted" not in use(asking, "engram_load", id=ID)["data"]["text"]
