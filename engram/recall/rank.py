@@ -6,8 +6,8 @@ setting for every store: the numbers were chosen on the open benchmark sets toge
 1. Words of the query become slots: a known word, or the words that an unknown one stands for (accents, typing errors), and
    related words when the caller has a table of them.
 2. Postings, rare slots first, at most `VISITS` of them, give BM25F scores.
-3. The best `POOL` are ordered again with what postings can't say: words side by side, and character grams that also run
-   across word ends. Each of the three is taken relative to its best.
+3. The best are ordered again with what postings can't say: words side by side, and character grams that also run across
+   word ends. Each of the three is taken relative to its best.
 
 Words that say little never bring a document in (recall.md, Routing); a query of nothing else finds what has all of them.
 """
@@ -27,8 +27,9 @@ EVEN = 20.0  # terms added to every length, so that very short texts are not tol
 GRAM_SHARE, GRAM_K1, GRAM_B = 0.7, 1.2, 0.6
 PAIR_SHARE = 0.1
 COMMON_SHARE = 0.5
-POOL = 100
-VISITS, RELATED_VISITS = 100_000, 5_000
+POOL = 64
+ENOUGH, FREQUENT = 1000, 10  # with so many candidates, words of more than a tenth of the documents only order them
+VISITS, RELATED_VISITS = 100_000, 3_000
 GRAM_TESTS = 1600
 LEAST_POOL = 25
 LONGEST_SPELLED = 2000  # characters
@@ -55,10 +56,10 @@ def rank(segments, query: str, *, limit: int = POOL, related=None) -> Ranking:
     norms = [K1 * (1 - B + B * (decoded_length(code) + EVEN) / (average + EVEN)) for code in range(256)]
     strong = [slot for slot in slots if slot.members and not slot.common]
     if strong:
-        scores, unseen = _candidates(segments, strong, norms)
+        scores, unseen = _candidates(segments, strong, norms, number)
     else:
         scores, unseen = _with_all(segments, slots, norms), []
-    pool = _best(scores)
+    pool = _best(scores, max(limit, POOL))
     return Ranking(_ordered(segments, query, sequence, slots, unseen, pool, norms, number)[:limit], slots)
 
 
@@ -77,12 +78,12 @@ def matched(segments, ranking: Ranking, hit: Hit) -> list[str]:
     return out
 
 
-def _candidates(segments, strong: list[Slot], norms) -> tuple[dict[int, float], list[Slot]]:
+def _candidates(segments, strong: list[Slot], norms, number: int) -> tuple[dict[int, float], list[Slot]]:
     """Return `{segment << 32 | document: score}` and the slots too common to be visited."""
     scores: dict[int, float] = {}
     unseen, left, spare = [], VISITS, RELATED_VISITS
     for slot in sorted(strong, key=lambda slot: (slot.df, slot.word)):
-        if left <= 0:
+        if left <= 0 or (len(scores) >= ENOUGH and slot.df * FREQUENT > number):
             unseen.append(slot)
         else:
             own, more = _visit(segments, slot, norms, scores, left, spare)
@@ -124,20 +125,20 @@ def _visit(segments, slot: Slot, norms, scores: dict[int, float], most: int, spa
     return seen[0], seen[1]
 
 
-def _best(scores: dict[int, float]) -> list[tuple[int, float]]:
-    """Return the `POOL` best documents with their scores, best first; those far from the best are not even sorted."""
-    if len(scores) > 4 * POOL:
+def _best(scores: dict[int, float], number: int) -> list[tuple[int, float]]:
+    """Return the best documents with their scores, best first; those far from the best are not even sorted."""
+    if len(scores) > 4 * number:
         top = max(scores.values())
         for part in (0.6, 0.3):
             near = [row for row in scores.items() if row[1] >= part * top]
-            if len(near) >= POOL:
+            if len(near) >= number:
                 break
         else:
             near = list(scores.items())
     else:
         near = list(scores.items())
     near.sort(key=_by_score)
-    return near[:POOL]
+    return near[:number]
 
 
 def _by_score(row: tuple[int, float]) -> tuple[float, int]:

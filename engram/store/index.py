@@ -18,8 +18,8 @@ import time
 
 from engram import files
 from engram.errors import Busy, EngramError, StorageError
+from engram.store import hashes, index_tables
 from engram.store import index_rows as rows
-from engram.store import index_tables
 from engram.store.index_rows import COLUMNS, Row
 from engram.store.vault import DURABLE
 
@@ -129,7 +129,12 @@ class Index:
 
     def refresh(self, row: Row) -> None:
         """Take in the present state of one file that is not what its row says."""
-        self._write(lambda: self._follow([row.rel]))
+        if row.state == rows.APPROVED and self._meta("union") == "0":
+            # the hashes file did not move, so what it has for this file is what the row has
+            known = hashes.Hashes({row.rel: row.sha}, {row.rel: {row.lf}} if row.lf else {})
+            self._write(lambda: self._take([row.rel], known))
+        else:
+            self._write(lambda: self._follow([row.rel]))
 
     def _follow(self, changed) -> None:
         """Read the files named, and those whose standing in the hashes file is another than their rows say."""
@@ -144,6 +149,7 @@ class Index:
         more += [rel for rel in {*known.entries, *known.extra} if rel not in have and _is_memory_path(rel)]
         self._take(dict.fromkeys(more), known)
         self._set("stamp", stamp)
+        self._set("union", "1" if known.extra else "0")
 
     def _take(self, changed, known) -> None:
         """Read files and put what they hold in the place of their rows."""
@@ -461,6 +467,7 @@ def _fill(store, connection, progress) -> Index:
             index._insert(rows.of_absence(number, rel))
     index._set("version", _version())
     index._set("stamp", stamp)
+    index._set("union", "1" if known.extra else "0")
     index._set("next", str(number + 1))
     connection.execute("COMMIT")
     return index
