@@ -19,6 +19,7 @@ import glob
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -402,7 +403,6 @@ def tarball(rows):
 
 def npm_package(folder, file):
     """Write the npm package around the single file: that is its commands itself; `engram-shim` is for Windows."""
-    import json  # only here
     described = {"name": NPM_NAME, "version": version(), "description": project()["project"]["description"],
                  "license": "Apache-2.0", "bin": {"engram": "engram", "engram-mcp": "engram", "engram-shim": "shim.js"},
                  "files": ["engram", "shim.js"]}
@@ -444,15 +444,23 @@ def peers():
     except SystemExit:
         missing += project()["dependency-groups"]["peers"]
     folder = os.path.join(WORK, "peers-npm")
-    there = lambda pin: os.path.exists(os.path.join(folder, "node_modules", *pin.rpartition("@")[0].split("/")))
-    wanted = [pin for pin in project()["tool"]["engram"]["peers-npm"] if not there(pin)]
-    if wanted and not npm_install(folder, wanted):  # one that can't be had must not keep out the others
-        for pin in wanted:
-            npm_install(folder, [pin])
-    missing += [pin for pin in wanted if not there(pin)]
+    pins = project()["tool"]["engram"]["peers-npm"]
+    if not all(npm_has(folder, pin) for pin in pins) and not npm_install(folder, pins):
+        for pin in pins:  # one that can't be had must not keep out the others
+            npm_has(folder, pin) or npm_install(folder, [pin])
+    missing += [pin for pin in pins if not npm_has(folder, pin)]
     found["ENGRAM_PEERS_BIN"] = os.path.join(folder, "node_modules", ".bin")
     say(f"peers that could not be had: {', '.join(missing)}" if missing else "all peers are here")
     return found
+
+
+def npm_has(folder, pin):
+    name, _, wanted = pin.rpartition("@")
+    try:
+        with open(os.path.join(folder, "node_modules", *name.split("/"), "package.json"), encoding="utf-8") as file:
+            return json.load(file).get("version") == wanted
+    except (OSError, ValueError):
+        return False
 
 
 def npm_install(folder, pins):
