@@ -7,6 +7,7 @@ something. The rest and the token's end are one journalled commit. Must not know
 
 from __future__ import annotations
 
+import os
 import time
 
 from engram import files
@@ -54,7 +55,10 @@ def keep(place, proposal):
 
 def _put_pending(store, entries, now):
     """Write the pending file alone: one file needs no journal. Call with the store's lock held."""
-    files.replace(store.path(approvals.FILE), approvals.dump(entries, now), mode=0o600)
+    path = store.path(approvals.FILE)
+    if os.path.exists(path):
+        os.chmod(path, 0o600)  # a file keeps its mode, and somebody else may have made this one
+    files.replace(path, approvals.dump(entries, now), mode=0o600)
 
 
 def waiting(place):
@@ -325,4 +329,6 @@ def _again(fields, row):
         if name not in ("type", "text", resolve.lower()):
             parts.append(f"{name.upper()}: {', '.join(value) if isinstance(value, list) else value}")
     known = [*fields.get(resolve.lower(), ()), *row["related"]]
-    return [" | ".join([*parts, f"{resolve}: {', '.join(dict.fromkeys(known))}"])]
+    parts.append(f"{resolve}: {', '.join(dict.fromkeys(known))}")
+    # a text of several lines takes a line for each field
+    return ["\n".join(["", *parts]) if any("\n" in part for part in parts) else " | ".join(parts)]

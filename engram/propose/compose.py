@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from engram.errors import IntegrityError
 from engram.propose.relation import CLOSE, CONTRADICTS, EXTENDS, SAME, closest
 from engram.propose.statement import read, statements
 from engram.safety.patterns import Pattern
@@ -124,8 +125,12 @@ def _sections(old, candidate):
     """Return the sections of `old` that the candidate changes, by name, with their new text."""
     fresh = statements(candidate.text)
     made = {}
-    body, pairs = merge(old.content, fresh)
-    if body != old.content:
+    if sum(line.rstrip() == "## Content" for line, fenced in _lines(old.body) if not fenced) > 1:
+        raise IntegrityError(f"{old.id} has two `## Content` sections.", file=old.key, hint=f"Join them with engram edit {old.id}.")
+    # without that section the whole body is the content: it stays, and the section is made for what is new
+    before = old.sections.get("Content", "")
+    body, pairs = merge(before, [new for new in fresh if before or not _says(old.content, new)])
+    if body != before:
         made["Content"] = body
     for name, text in old.sections.items():
         if name.startswith("Rule Variants/"):
@@ -145,6 +150,10 @@ def _sections(old, candidate):
         before = old.sections.get("Origin", "")
         made["Origin"] = f"{before}\n\n{_nested(candidate.context)}" if before else _nested(candidate.context)
     return made
+
+
+def _says(text, statement):
+    return read(statement).plain in {read(part).plain for part in statements(text)}
 
 
 def merge(text, fresh):

@@ -6,8 +6,8 @@ writes nothing else than what was planned here. Reads stores; must not know MCP 
 
 from __future__ import annotations
 
-from engram import files, recall
-from engram.errors import IntegrityError, NotFound, UsageError, diagnostic
+from engram import files, recall, safety
+from engram.errors import IntegrityError, NotFound, Refused, UsageError, diagnostic
 from engram.propose import candidates, compose, screen, verdict
 from engram.propose.proposal import MEMORIES, Proposal, Row, Write
 from engram.store import dates, ids, memory, places
@@ -147,6 +147,8 @@ def _row(place, store, candidate, beside, signed, today, source, extra):
         if raw == target.raw:
             row.verdict = verdict.NOOP
             return row
+        if type != target.type:
+            row.notes.append(f"{target.id} is a {target.type} and stays one")
         row.type = target.type
         _add(row, target.rel, target, raw)
     else:
@@ -214,6 +216,15 @@ def _approved(store, target):
             f"{target.id} was edited without approval, so it can't be changed by a proposal.",
             file=target.key,
             hint=f"Look at it and run engram rehash {target.id} first.",
+        )
+    scan = safety.scan_file(target.raw.decode("utf-8"))
+    if not scan.clean:  # its text would be shown, kept pending and approved again
+        found = (scan.findings + scan.instructions)[0]
+        raise Refused(
+            f"{target.id} has what a scan finds ({found.label}), so it can't be changed by a proposal.",
+            file=target.key,
+            line=found.line,
+            hint=f"Clean it with engram edit {target.id}.",
         )
     if target.lifecycle in ("superseded", "archived"):
         by = f" by {target.superseded_by}" if target.superseded_by else ""

@@ -80,7 +80,7 @@ def instruction_lines(text):
 
 def scan_file(text):
     """Scan a memory file: as :func:`scan`, except that ``author`` and ``author_email`` in its header may name a person."""
-    if not text.startswith("---") or "author" not in text:
+    if not text.startswith(("---", "\ufeff---")) or "author" not in text:
         return scan(text)
     end = text.find("\n---", 3)
     lines = text[:end].split("\n") if end > 0 else []

@@ -47,6 +47,13 @@ def test_a_proposal_writes_nothing_but_its_pending_entry(place):
     assert approvals.FILE in files.read(place.workspace.path(".gitignore")).decode().split()
 
 
+def test_a_pending_file_that_others_could_read_is_closed(place):
+    files.replace(pending_path(place), b"{}")
+    os.chmod(pending_path(place), 0o644)
+    propose.save(place, "Use pnpm.")
+    assert stat.S_IMODE(os.stat(pending_path(place)).st_mode) == 0o600
+
+
 def test_git_ignores_the_pending_file(place):
     subprocess.run(["git", "init", "-q", place.root], check=True)
     propose.save(place, "Use pnpm.")

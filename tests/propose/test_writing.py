@@ -166,6 +166,41 @@ def test_a_new_entry_goes_before_the_headings_below_and_never_into_a_code_fence(
     )
 
 
+def test_a_body_without_a_content_section_stays_and_gets_one(place):
+    put(place, "knowledge/old.md", "---\nid: old\ntype: knowledge\nauthor: a@b.c\n---\n# Old\n\nThe crane lifts ten tons.\n")
+    force(place, "TYPE: knowledge | TEXT: The crane lifts ten tons. Its cable is steel. | UPDATE: old")
+    raw = on_disk(place)["knowledge/old.md"].decode()
+    assert raw.count("The crane lifts ten tons.") == 1 and raw.endswith("\nThe crane lifts ten tons.\n\n## Content\n\n- Its cable is steel.\n")
+
+
+def test_a_memory_with_two_content_sections_or_a_secret_is_left_to_a_person(place):
+    twice = [("Content", "- One."), ("Content", "- Two.")]
+    put(place, "knowledge/twice.md", memory.new({"id": "twice", "type": "knowledge"}, "Twice", twice))
+    with pytest.raises(IntegrityError, match="two `## Content` sections"):
+        propose.save(place, "TYPE: knowledge | TEXT: Three. | UPDATE: twice")
+    key = "AK" + "IA" + "Q7W2E9R4T6Y1U3I5"
+    put(place, "knowledge/keys.md", memory.new({"id": "keys", "type": "knowledge"}, "Keys", [("Content", f"- The key is {key}.")]))
+    for field in ("UPDATE", "SUPERSEDES"):
+        with pytest.raises(Refused) as caught:
+            propose.save(place, f"TYPE: knowledge | TEXT: Unit nine spins. | {field}: keys")
+        assert key not in str(caught.value) and "engram edit keys" in str(caught.value)
+
+
+def test_an_update_does_not_change_the_type_and_says_so(place):
+    force(place, "rule: Use pnpm for installs.")
+    proposal = propose.save(place, "TYPE: knowledge | TEXT: Unit nine spins. | UPDATE: use-pnpm-for-installs")
+    assert "Note: use-pnpm-for-installs is a rule and stays one" in proposal.text and proposal.candidates[0]["type"] == "rule"
+
+
+def test_the_line_to_rerun_works_for_a_text_of_several_lines(place):
+    force(place, "TYPE: rule\nTEXT: Use tabs for indentation.\nKeep lines short.")
+    text = "TYPE: rule\nTEXT: Use tabs for indentation in Go files.\nMind the gaps."
+    result = force(place, text)
+    again = result.text.partition("To save it all the same: \n")[2]
+    assert result.data["saved"] == [] and again.startswith(text + "\nNOT_DUPLICATE: ")
+    assert force(place, again).data["saved"]
+
+
 def test_opposite_rules_are_not_merged(place):
     """Fault L-10."""
     force(place, "rule: Always use tabs for indentation in Go source files.")
