@@ -20,13 +20,14 @@ def main(words, *, context=None):
     context = context or Context()
     try:
         return _main(list(words), context)
-    except BrokenPipeError:
-        # the reader went away (`engram search x | head -1`): that is not an error, and Python must not
-        # complain about it at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as error:  # the answer could not be printed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries once more at exit, and complains
+        if isinstance(error, BrokenPipeError):
+            return 0  # the reader went away (`engram search x | head -1`), which is no error
+        write(context.stderr, f"engram: can't write the output: {error.strerror or error}\n")
+        return 5
 
 
 def _main(words, context):
@@ -142,9 +143,11 @@ def _row(words):
         return table.find("help")
     row = table.find(words[0])
     if row is None:
-        kind = "option" if words[0].startswith("-") else "command"
+        if words[0].startswith("-"):
+            raise UsageError(f"there is no option `{words[0]}` before a command." + _nearest(words[0], (*COMMON, "--help", "--version")),
+                             hint="Run engram help.")
         names = [name for row in table.COMMANDS for name in (row.name, *row.aliases)]
-        raise UsageError(f"there is no {kind} `{words[0]}`." + _nearest(words[0], names), hint="Run engram help.")
+        raise UsageError(f"there is no command `{words[0]}`." + _nearest(words[0], names), hint="Run engram help.")
     return row
 
 
