@@ -59,7 +59,7 @@ def start(tmp_path, peer_python):
 
 def test_npx_starts_the_npm_package(start, built, tmp_path):
     npx = start.needs("npx")
-    package = build.npm_package(str(tmp_path))
+    package = build.npm_package(str(tmp_path), built)
     assert start(npx, "-y", "--package", package, "engram-mcp", cwd=str(tmp_path)) == "engram"
     os.rename(package, tmp_path / "engram.tgz")
     assert start(npx, "-y", "--package", "./engram.tgz", "engram-mcp", cwd=str(tmp_path)) == "engram"
