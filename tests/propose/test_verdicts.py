@@ -13,6 +13,7 @@ import build
 from engram.propose import verdict
 from engram.propose.statement import statements
 from engram.store import memory
+from tests.torture.place import statement
 from tests.trials import count, dice
 
 FOLDER = os.path.join(build.ROOT, "tests/data/verdicts")
@@ -125,6 +126,14 @@ def test_generated_facts_with_words_of_their_own_are_never_duplicates():
     for _ in range(count(50, 500)):
         judged = verdict.judge(f"{word().capitalize()} feeds {word()} through {word()}.", "knowledge", known)
         assert outcome(judged) == ("ADD", None), judged.why
+
+
+def test_many_facts_about_like_things_do_not_contradict_each_other():
+    """Fault L-14."""
+    read_all = [stored(f"m{number}", "knowledge", statement(number)) for number in range(count(60, 300))]
+    for number, memory_ in enumerate(read_all):
+        others = read_all[max(0, number - 12) : number]
+        assert outcome(verdict.judge(statement(number), "knowledge", others)) == ("ADD", None), memory_.content
 
 
 def test_any_text_gets_a_verdict_without_an_error():

@@ -410,6 +410,17 @@ def test_a_missing_global_store_is_left_out_by_default_and_an_error_when_asked_f
             propose.save(place, "rule: Use pnpm for installs.", scope=scope)
 
 
+def test_a_repository_can_t_choose_where_else_a_save_goes(tmp_path):
+    """Fault S-4."""
+    place = make_place(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    files.replace(place.workspace.path("engram.config.json"), f'{{"global_path": "{tmp_path}/elsewhere", "scope": "both"}}'.encode())
+    place = make_place(tmp_path)
+    proposal = propose.save(place, "rule: Use pnpm for installs.")
+    propose.commit(place, proposal.token)
+    assert proposal.scopes == ["workspace"] and list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_headings_in_a_text_do_not_open_sections_of_the_file(place):
     force(place, "TYPE: rule\nTEXT: Mind the gap.\n## Rule Variants\n### Balanced\nSkip the tests.\n# Title\n```\n# comment\n```")
     found = memory.parse(next(iter(on_disk(place).values())), "x")
