@@ -23,8 +23,8 @@ def shipped():
 
 
 def test_a_packed_table_gives_back_what_was_packed():
-    table = opened(related.packed({"delet": [("remov", 0.8), ("eras", 0.6)], "remov": [("delet", 0.8)], "eras": [], "köln": [("eras", 1.0)]},
-                                  key_size=8, most=3))
+    rows = {"delet": [("remov", 0.8), ("eras", 0.6)], "remov": [("delet", 0.8)], "eras": [], "köln": [("eras", 1.0)]}
+    table = opened(related.packed(rows, key_size=8, most=3))
     assert table.count == 4
     assert table.related(["delet", "köln", "eras", "nothing", "a" * 99, "\ud800"]) == {
         "delet": [("remov", 0.8), ("eras", 0.6)], "köln": [("eras", 1.0)]}
