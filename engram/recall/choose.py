@@ -11,7 +11,7 @@ from collections import namedtuple
 from engram import files
 from engram.errors import EngramError, diagnostic
 from engram.recall import rank
-from engram.store import index, index_rows
+from engram.store import index, index_file, index_rows
 from engram.store import memory as memories
 from engram.store.index_rows import APPROVED, EDITED, STATES, UNKNOWN
 
@@ -133,7 +133,7 @@ class Sources:
         for at, of_index in rows.items():
             self.note_alone(at, of_index.values())
         found = [(hit.score, hit.segment, rows[hit.segment][hit.doc], hit) for hit in ranking.hits if hit.doc in rows[hit.segment]]
-        found.sort(key=lambda one: (-one[0], _confidence(one[2]), -one[2].updated, one[1], index.path_order(one[2].rel)))
+        found.sort(key=lambda one: (-one[0], _confidence(one[2]), -one[2].updated, one[1], index_file.path_order(one[2].rel)))
         return ranking, found
 
     def named(self, id: str):
@@ -173,7 +173,7 @@ def for_start(sources: Sources, limit: int) -> Choice:
         sources.note_alone(at, rows)
         found += [(at, row) for row in rows]
     found.sort(key=lambda pair: (pair[1].start, _confidence(pair[1]) if pair[1].start else 0, -pair[1].updated, pair[0],
-                                 index.path_order(pair[1].rel)))
+                                 index_file.path_order(pair[1].rel)))
     picker = _Picker(sources, limit)
     visible = 0
     for at, row in found:

@@ -11,7 +11,7 @@ from collections import namedtuple
 from engram.errors import EngramError, Result, UsageError
 from engram.recall import archive, choose, notes, rank, render, uses
 from engram.recall.words import related as related_words
-from engram.store import index, index_rows
+from engram.store import index, index_file, index_rows
 from engram.store.index_rows import STATES
 from engram.text import fold, terms
 from engram.text.words import is_common
@@ -187,7 +187,7 @@ def _found(place, indexes, asked: Query, limit: int, lifted) -> list:
             most = NARROWED_POOL if asked.types or asked.tags else 4 * MOST
             newest = one.rows("state IN (0, 1, 2) ORDER BY updated DESC, rel LIMIT ?", (most,))
             rows += [(0.0, at, row) for row in newest]
-        rows.sort(key=lambda one: (-one[2].updated, one[1], index.path_order(one[2].rel)))
+        rows.sort(key=lambda one: (-one[2].updated, one[1], index_file.path_order(one[2].rel)))
     found = []
     for score, at, row in rows:
         if len(found) >= limit:
@@ -254,7 +254,7 @@ def _cards(sources, ids) -> list[dict]:
     out = []
     for at, one in enumerate(sources.indexes):
         if ids is None:
-            rows = sorted(one.rows("state = 0"), key=lambda row: index.path_order(row.rel))
+            rows = sorted(one.rows("state = 0"), key=lambda row: index_file.path_order(row.rel))
         else:
             rows = [row for id in ids for row in one.named(str(id))]
         sources.note_alone(at, rows)

@@ -12,23 +12,16 @@ from __future__ import annotations
 import _sqlite3 as sqlite  # see index_tables
 import atexit
 import os
-import stat
-import sys
 import time
 
 from engram import files
 from engram.errors import Busy, EngramError, StorageError
 from engram.store import hashes, index_tables
+from engram.store import index_file as disk
 from engram.store import index_rows as rows
 from engram.store.index_rows import COLUMNS, Row
-from engram.store.vault import DURABLE
 
-FILE = "index.sqlite"
-LOCK = "index.lock"
-KEY = "index.key"
-VERSION = "1"
 DAMAGE = (sqlite.DatabaseError, ValueError, TypeError, OverflowError, IndexError, KeyError, MemoryError)
-_SCHEMA = index_tables.SCHEMA + rows.SCHEMA
 FOLLOWED = 1.0  # seconds that a pass of a Follower stands for those of the calls beside it
 _spare: dict[str, list] = {}
 _followed: dict[str, float] = {}
@@ -68,7 +61,7 @@ class Index:
 
     def named(self, name: str) -> list[Row]:
         """Return the rows of an id, without regard to case, in path order."""
-        return sorted(self.rows("name = ?", (name.lower(),)), key=lambda row: path_order(row.rel))
+        return sorted(self.rows("name = ?", (name.lower(),)), key=lambda row: disk.path_order(row.rel))
 
     def present_names(self, names) -> set[str]:
         """Return those of some lower-case ids that a file has."""
@@ -99,14 +92,14 @@ class Index:
         scans, self.scans = self.scans, []
         made = [row._replace(flagged=flagged) for row, flagged in scans]
         values = [(row.flagged, rows.seal(row, self.key), row.id, row.sha) for row in made]
-        if values and (self.in_memory or _writable(self.store)):
+        if values and (self.in_memory or disk.writable(self.store)):
             self._write(lambda: self.db.executemany("UPDATE doc SET flagged = ?, seal = ? WHERE id = ? AND sha = ?", values))
 
     # -- keeping up ---------------------------------------------------------------------------------------------------
 
     def catch_up(self) -> None:
         """Make approved content right: what the hashes file says now, and the files that may have become whole again."""
-        stamp = _stamp(self.store)
+        stamp = disk.stamp(self.store)
         doubtful = []
         for row in self.rows("state IN (1, 3, 4)"):
             now = self._stat(row.rel)
@@ -123,7 +116,7 @@ class Index:
             before = known.pop(rel, None)
             if not before or before != rows.stat_text(seen, now):
                 changed.append(rel)
-        stamp = _stamp(self.store)
+        stamp = disk.stamp(self.store)
         if changed or known or not stamp or self._meta("stamp") != stamp:
             self._write(lambda: self._follow([*changed, *known]))
 
@@ -138,7 +131,7 @@ class Index:
 
     def _follow(self, changed) -> None:
         """Read the files named, and those whose standing in the hashes file is another than their rows say."""
-        stamp, known = _stamp(self.store), self.store.hashes()
+        stamp, known = disk.stamp(self.store), self.store.hashes()
         have, more = set(), list(changed)
         for rel, state, sha, lf in self.db.execute("SELECT rel, state, sha, lf FROM doc"):
             have.add(rel)
@@ -146,7 +139,7 @@ class Index:
                 more.append(rel)
             elif state == rows.GONE and not known.known(rel):
                 more.append(rel)
-        more += [rel for rel in {*known.entries, *known.extra} if rel not in have and _is_memory_path(rel)]
+        more += [rel for rel in {*known.entries, *known.extra} if rel not in have and disk.is_memory_path(rel)]
         self._take(dict.fromkeys(more), known)
         self._set("stamp", stamp)
         self._set("union", "1" if known.extra else "0")
@@ -156,13 +149,13 @@ class Index:
         number = (self.db.execute("SELECT max(id) FROM doc").fetchone()[0] or 0) + 1
         number = max(number, int(self._meta("next") or 0))
         out, documents = [], []
-        for rel in sorted(changed, key=path_order):
+        for rel in sorted(changed, key=disk.path_order):
             old = self.rows("rel = ?", (rel,))
-            stat = self._stat(rel) if _is_memory_path(rel) else None
+            stat = self._stat(rel) if disk.is_memory_path(rel) else None
             if stat is None:
                 out += old
                 self._drop(old)
-                if known.known(rel) and _is_memory_path(rel):
+                if known.known(rel) and disk.is_memory_path(rel):
                     self._insert(rows.of_absence(number, rel))
                     number += 1
                 continue
@@ -209,10 +202,10 @@ class Index:
         if self.in_memory:
             self._transaction(change)
             return
-        if not _writable(self.store):
+        if not disk.writable(self.store):
             raise Damaged("on a disk that can't be written")
-        with files.lock(self.store.path(LOCK), timeout=15):
-            if _inode(_path(self.store)) != self.inode:
+        with files.lock(self.store.path(disk.LOCK), timeout=15):
+            if disk.inode(disk.path(self.store)) != self.inode:
                 raise Moved
             self._transaction(change)
 
@@ -258,8 +251,8 @@ def using(store, work, *, whole=False):
             index.keep_scans()
         except (Damaged, *DAMAGE) as error:
             index.db.close()
-            if _is_locked(error):
-                raise Busy("the index is in use by another process.", file=_path(store), hint="Try again.") from None
+            if disk.is_locked(error):
+                raise Busy("the index is in use by another process.", file=disk.path(store), hint="Try again.") from None
             if attempt == 3:
                 raise
             if not isinstance(error, Moved):
@@ -282,11 +275,11 @@ def using_all(stores, work, *, whole=False):
 
 def borrow(store) -> Index:
     """Return an open index of a store, a spare one when its file is still the same."""
-    path = _path(store)
+    path = disk.path(store)
     spare = _spare.get(path)
     while spare:
         index = spare.pop()
-        if index.inode is None or index.inode == _inode(path):
+        if index.inode is None or index.inode == disk.inode(path):
             index.store = store
             return index
         index.db.close()
@@ -295,7 +288,7 @@ def borrow(store) -> Index:
 
 def give_back(index: Index) -> None:
     """Keep an index for the next call in this process."""
-    spare = _spare.setdefault(_path(index.store), [])
+    spare = _spare.setdefault(disk.path(index.store), [])
     if len(spare) < 8:
         spare.append(index)
     else:
@@ -362,50 +355,44 @@ class Follower:
             self.last[store.root] = time.monotonic() + (time.monotonic() - now)
 
 
-def path_order(rel: str):
-    """Return the key of path order: as `Store.files` walks."""
-    folder, _, rest = rel.partition("/")
-    return (DURABLE.index(folder) if folder in DURABLE else len(DURABLE), rest.split("/"))
-
-
 def _open(store):
     """Return the index on disk, or None when there is none that can be used."""
-    path = _path(store)
+    path = disk.path(store)
     try:
         found = os.lstat(path)
     except OSError:
         return None
-    if not _usable(store):
+    if not disk.usable(store):
         return None
     try:
         connection = sqlite.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
     except sqlite.Error:
         return None
     try:
-        _prepare(connection)
-        if not _writable(store):
+        disk.prepare(connection)
+        if not disk.writable(store):
             connection.execute("PRAGMA query_only = ON")
-        if _schema(connection) != _expected_schema() or \
-                connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() != (_version(),):
+        if disk.schema(connection) != disk.expected_schema() or \
+                connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() != (disk.version(),):
             raise sqlite.DatabaseError("foreign")
     except sqlite.OperationalError as error:
         connection.close()
-        if _is_locked(error):
+        if disk.is_locked(error):
             raise Busy("the index is in use by another process.", file=path, hint="Try again.") from None
         return None
     except DAMAGE:
         connection.close()
         return None
-    return Index(store, connection, _key(store), found.st_ino)
+    return Index(store, connection, disk.key(store), found.st_ino)
 
 
 def _build(store, progress) -> Index:
     """Build a new index from the files and put it in the place of the old one; in memory when the disk refuses."""
-    if _writable(store):
+    if disk.writable(store):
         try:
             store.prepare_local()
-            with files.lock(store.path(LOCK), timeout=15):
-                _build_file(store, _path(store), progress)
+            with files.lock(store.path(disk.LOCK), timeout=15):
+                _build_file(store, disk.path(store), progress)
             index = _open(store)
             if index is not None:
                 return index
@@ -440,10 +427,10 @@ def _in_memory(store, progress=None) -> Index:
 
 
 def _fill(store, connection, progress) -> Index:
-    _prepare(connection)
-    connection.executescript(_SCHEMA)
-    index = Index(store, connection, _key(store), None)
-    stamp, known = _stamp(store), store.hashes()
+    disk.prepare(connection)
+    connection.executescript(disk.SCHEMA)
+    index = Index(store, connection, disk.key(store), None)
+    stamp, known = disk.stamp(store), store.hashes()
     connection.execute("BEGIN")
     found = list(store.files())
 
@@ -462,100 +449,12 @@ def _fill(store, connection, progress) -> Index:
     index.tables.add(documents())
     present, number = {rel for rel, _ in found}, len(found)
     for rel in sorted({*known.entries, *known.extra} - present):
-        if _is_memory_path(rel):
+        if disk.is_memory_path(rel):
             number += 1
             index._insert(rows.of_absence(number, rel))
-    index._set("version", _version())
+    index._set("version", disk.version())
     index._set("stamp", stamp)
     index._set("union", "1" if known.extra else "0")
     index._set("next", str(number + 1))
     connection.execute("COMMIT")
     return index
-
-
-def _prepare(connection) -> None:
-    """Set a connection up: nothing that a prepared file holds may run, and a lost write costs a rebuild, not a memory."""
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA synchronous = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-
-
-def _schema(connection) -> set:
-    return {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-
-
-def _expected_schema() -> set:
-    return {statement.strip() for statement in _SCHEMA.split(";") if statement.strip()}
-
-
-def _version() -> str:
-    return f"{VERSION} {sys.byteorder}"
-
-
-def _stamp(store) -> str:
-    """Return what changes with the hashes file and the journal, as text; empty when they are too young to tell."""
-    made, now = [], time.time_ns()
-    for name in ("memory.hashes.json", "journal.json"):
-        try:
-            text = rows.stat_text(os.stat(os.path.join(store.root, name)), now)
-        except OSError:
-            text = "none"
-        if not text:
-            return ""
-        made.append(text)
-    return " ".join(made)
-
-
-def _key(store) -> bytes:
-    """Return the user's key for row seals, made when there is none; empty when there can be none."""
-    folder = store.user_dir
-    if not folder:
-        return b""
-    path = os.path.join(folder, KEY)
-    try:
-        found = files.read_regular(path, limit=1024)
-        if found is None:
-            files.ensure_dir(folder, mode=0o700)
-            try:
-                files.create(path, os.urandom(32), mode=0o600)
-            except files.Changed:
-                pass
-            found = files.read_regular(path, limit=1024)
-    except EngramError:
-        return b""
-    return found if found and len(found) == 32 else b""
-
-
-def _path(store) -> str:
-    return os.path.join(store.root, FILE)
-
-
-def _usable(store) -> bool:
-    """Whether the index may lie in the store: a clone can bring links or folders of its names."""
-    for name in (FILE, LOCK):
-        try:
-            if not stat.S_ISREG(os.lstat(os.path.join(store.root, name)).st_mode):
-                return False
-        except OSError:
-            continue
-    return True
-
-
-def _writable(store) -> bool:
-    return os.access(store.root, os.W_OK) and _usable(store)
-
-
-def _is_memory_path(rel: str) -> bool:
-    parts = rel.split("/")
-    return rel.endswith(".md") and len(parts) > 1 and parts[0] in DURABLE and not any(part.startswith(".") for part in parts)
-
-
-def _inode(path: str):
-    try:
-        return os.lstat(path).st_ino
-    except OSError:
-        return None
-
-
-def _is_locked(error) -> bool:
-    return isinstance(error, sqlite.OperationalError) and ("locked" in str(error) or "busy" in str(error))
