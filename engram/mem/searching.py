@@ -57,9 +57,9 @@ def alike(connection, query, filters, *, limit, now):
     # long words tend to be rare ones, and each costs a look into the index
     query = query._replace(groups=sorted(query.groups, key=lambda group: -len(group[0][0]))[:LOOKED_UP])
     facets = _facets(connection, filters)
-    weights, newest = _frequencies(connection, query, facets)
+    weights, newest = _frequencies(connection, query, facets, SAMPLE // 3)
     ids = _with_some(connection, query, facets, newest, pairs=2, after=_top(connection) - RECENT)
-    return _with_rows(connection, _scored(connection, ids[: POOL // 4], query, weights, now)[:limit])
+    return _with_rows(connection, _scored(connection, ids[: POOL // 5], query, weights, now, as_typed=0)[:limit])
 
 
 def newest(connection, filters, limit):
@@ -137,7 +137,7 @@ def _top(connection):
     return connection.execute("SELECT max(rowid) FROM terms").fetchone()[0] or 1
 
 
-def _frequencies(connection, query, facets):
+def _frequencies(connection, query, facets, sample=SAMPLE):
     """Return (weights, newest): how much each word says, and the newest rows that have it.
 
     A word is as frequent as its newest rows lie close together: counting all of them would cost what is stored.
@@ -145,8 +145,8 @@ def _frequencies(connection, query, facets):
     top = _top(connection)
     weights, newest = [], []
     for group in query.groups:
-        rows = _matching(connection, [_expression(group, "title content topic")], facets, SAMPLE)
-        count = len(rows) if len(rows) < SAMPLE else max(SAMPLE, SAMPLE * top / (top - rows[-1] + 1))
+        rows = _matching(connection, [_expression(group, "title content topic")], facets, sample)
+        count = len(rows) if len(rows) < sample else max(sample, sample * top / (top - rows[-1] + 1))
         weights.append(math.log(1 + top / (count + 0.5)))
         newest.append(rows)
     return weights, newest
@@ -164,7 +164,8 @@ def _with_all(connection, query, facets, newest):
 
 def _with_some(connection, query, facets, newest, pairs=PAIRS, after=0):
     """Return ids of rows that have some of the words: two of the rarest, or a rare one."""
-    found = sorted((rows[-1] if len(rows) == SAMPLE else 0, number) for number, rows in enumerate(newest) if rows)
+    most = max(map(len, newest), default=0)
+    found = sorted((rows[-1] if len(rows) == most else 0, number) for number, rows in enumerate(newest) if rows)
     rare = [_expression(query.groups[number], "title content topic") for _, number in found[:pairs]]
     ids = {}
     if len(newest) > 1:
@@ -179,7 +180,7 @@ def _with_some(connection, query, facets, newest, pairs=PAIRS, after=0):
     return list(ids)
 
 
-def _scored(connection, ids, query, weights, now):
+def _scored(connection, ids, query, weights, now, as_typed=SAMPLE):
     """Return [(id, score)], best first."""
     holes = ",".join("?" * len(ids))
     rows = connection.execute(
@@ -205,7 +206,7 @@ def _scored(connection, ids, query, weights, now):
     found.sort(key=lambda row: (row[3], row[0]), reverse=True)
     found.sort(key=lambda row: -row[1] * row[2])
     # the words as typed are looked for where they can still change the order
-    for row, (title, content) in zip(found[:SAMPLE], _texts(connection, [row[0] for row in found[:SAMPLE]])):
+    for row, (title, content) in zip(found[:as_typed], _texts(connection, [row[0] for row in found[:as_typed]])):
         if len(query.folded) > 1 and query.folded in " ".join(text.fold(f"{title}\n{content[:4_000]}").split()):
             row[1] += WHOLE
     return sorted(((row[0], round(row[1] * row[2], 6)) for row in found), key=lambda pair: -pair[1])
