@@ -8,6 +8,7 @@ import os
 import pytest
 
 from tests.torture.place import Place, statement
+from tests.trials import count
 
 OUTSIDE = [
     "../../../outside/secret.txt",
@@ -218,7 +219,7 @@ def test_settings_that_a_client_makes_stay_one_valid_file(place):
 
 def test_a_flood_of_proposals_does_not_bury_the_store(place):
     with place.server() as server:
-        for number in range(120):
+        for number in range(count(40, 200)):
             server.call(
                 "engram_save", {"text": f"TYPE: rule | TEXT: {statement(number)}", "scope": "workspace"}, ok=False
             )
