@@ -26,7 +26,7 @@ from tests.server.stub import call  # noqa: E402
 PARTS = (
     "billing checkout invoice refund tax payout fraud coupon subscription meter login session audit profile avatar push sms webhook".split()
 )
-ASPECTS = "retry timeout pagination envelope migration index partition cache pooling backpressure ordering rounding focus contrast offline".split()
+ASPECTS = "retry timeout pagination envelope migration index partition cache pooling backpressure ordering rounding focus".split()
 TOOLS = "postgres redis kafka nats sqlite envoy nginx helm terraform python rust go svelte react vue django flask celery".split()
 VERBS = "validate record publish reject queue compress encrypt shard stream batch replay throttle mirror rotate sample".split()
 TARGETS = {"mem_save": 5, "mem_search": 15}
