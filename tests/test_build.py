@@ -297,7 +297,8 @@ def test_a_server_goes_on_when_its_file_is_replaced(copy, tmp_path):
         f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":"{name}","arguments":{words}}}}}\n'
         for number, (name, words) in enumerate(calls, 2)
     )
-    lines += '{"jsonrpc":"2.0","id":90,"method":"resources/list"}\n{"jsonrpc":"2.0","id":91,"method":"prompts/get","params":{"name":"propose"}}\n'
+    lines += '{"jsonrpc":"2.0","id":90,"method":"resources/list"}\n'
+    lines += '{"jsonrpc":"2.0","id":91,"method":"prompts/get","params":{"name":"propose"}}\n'
     out, err = server.communicate('{"jsonrpc":"2.0","method":"notifications/initialized"}\n' + lines, timeout=120)
     assert server.returncode == 0
     assert len(out.splitlines()) == len(calls) + 2

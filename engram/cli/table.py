@@ -66,7 +66,8 @@ COMMANDS = (
     # write
     Command("save", (), "write", "write", "propose one memory",
             "Writes the memory after a person's yes at the terminal, or with --force; else nothing (exit 3).",
-            ('engram save "TYPE: rule | TEXT: Run the tests before a release."', 'engram save knowledge "Invoices retry five times." --scope workspace')),
+            ('engram save "TYPE: rule | TEXT: Run the tests before a release."',
+             'engram save knowledge "Invoices retry five times." --scope workspace')),
     Command("save-session", ("ss",), "write", "write", "propose several memories, one a line",
             "Writes the memories after a person's yes at the terminal, or with --force; else nothing (exit 3).",
             ("engram save-session --file candidates.txt", "engram ss -f last 50 sessions")),

@@ -487,7 +487,7 @@ def generated(random, number):
 
 def test_what_is_shown_is_what_is_written_byte_for_byte(both):
     random, written = dice("preview"), 0
-    for number in range(count(60, 500)):
+    for number in range(count(40, 500)):
         proposal = propose.save_session(both, generated(random, number), scope=random.choice(["workspace", "global", "both"]))
         if not proposal.asks:
             continue
@@ -503,13 +503,13 @@ def test_what_is_shown_is_what_is_written_byte_for_byte(both):
             written += 1
             again = memory.parse(on_file.encode(), rel, scope)
             assert again.id == row["id"]
-    assert written >= count(60, 500) * 0.8
+    assert written >= count(40, 500) * 0.8
     assert integrity.verify(both).data["ok"]
 
 
 def test_a_diff_applied_to_the_old_file_gives_the_new_one(place):
     random = dice("diffs")
-    for number in range(count(30, 300)):
+    for number in range(count(12, 300)):
         lines = [f"- entry {n} {random.choice(['alpha', 'beta', 'gamma'])}" for n in range(random.randrange(1, 14))]
         put(
             place,
