@@ -170,7 +170,8 @@ def test_a_body_without_a_content_section_stays_and_gets_one(place):
     put(place, "knowledge/old.md", "---\nid: old\ntype: knowledge\nauthor: a@b.c\n---\n# Old\n\nThe crane lifts ten tons.\n")
     force(place, "TYPE: knowledge | TEXT: The crane lifts ten tons. Its cable is steel. | UPDATE: old")
     raw = on_disk(place)["knowledge/old.md"].decode()
-    assert raw.count("The crane lifts ten tons.") == 1 and raw.endswith("\nThe crane lifts ten tons.\n\n## Content\n\n- Its cable is steel.\n")
+    assert raw.count("The crane lifts ten tons.") == 1
+    assert raw.endswith("\nThe crane lifts ten tons.\n\n## Content\n\n- Its cable is steel.\n")
 
 
 def test_a_memory_with_two_content_sections_or_a_secret_is_left_to_a_person(place):
