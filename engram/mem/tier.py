@@ -29,7 +29,7 @@ class Tier:
         self, *, folder=None, env=None, override="", user_dir=None, clock=time.time, patience=None, ignore_override=False, manual=False
     ):
         self.env = os.environ if env is None else env
-        self.folder = os.path.abspath(folder or os.getcwd())
+        self.folder = os.path.abspath(folder) if folder else _here()
         self.clock = clock
         self.started = clock()
         self.override = (
@@ -114,6 +114,13 @@ class Activity:
         self.calls = 0
         self.saves = 0
         self.last_save = None
+
+
+def _here():
+    try:
+        return os.getcwd()
+    except OSError:  # the folder was removed under us: the root has no project, so a save asks for one
+        return os.sep
 
 
 def _override(name, argument):

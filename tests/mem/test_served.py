@@ -104,6 +104,18 @@ def test_a_start_answers_while_the_database_is_locked_and_damaged(built, tmp_pat
         assert server.end() == 0
 
 
+def test_a_folder_that_is_gone_stops_no_server(built, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os, runpy, sys; os.rmdir({str(gone)!r}); sys.argv = ['engram', 'mcp']; runpy.run_path({built!r}, run_name='__main__')"
+    with Server([sys.executable, "-I", "-S", "-c", code], cwd=gone, env=environment(ENGRAM_DATA_DIR=str(tmp_path / "data"))) as server:
+        server.start()
+        assert used(server, 1, "mem_current_project")["project"] == ""
+        result = server.ask(call(2, "mem_save", title="t", content="c"))["result"]
+        assert result["structuredContent"]["error_code"] == "project_required"
+        assert server.end() == 0
+
+
 def test_options_in_both_spellings_and_unknown_ones(built, tmp_path):
     for options in (("--project", "Alpha", "--tools=admin,nonsense", "--what"), ("--project=alpha", "--tools", "admin,nonsense", "--what")):
         with serve(built, tmp_path, *options) as server:
