@@ -216,7 +216,7 @@ class Connection:
         fault = self._method_fault(request)
         if fault:
             return [Send(_fault(fault))]
-        if method == "ping":
+        if method in ("ping", "logging/setLevel"):  # some hosts set a level unasked; messages are never sent
             return [Send(messages.write(messages.result(id, {})))]
         if method == "initialize":
             if batch is not None:
@@ -235,7 +235,7 @@ class Connection:
         self._version = eras.negotiate(params["protocolVersion"])
         self._capabilities = params["capabilities"]
         self._client = params["clientInfo"]
-        made = {"protocolVersion": self._version, "capabilities": self._face.capabilities,
+        made = {"protocolVersion": self._version, "capabilities": {**self._face.capabilities, "logging": {}},
                 "serverInfo": eras.keep("implementation", self._face.implementation, self._version)}
         if self._face.instructions:
             made["instructions"] = self._face.instructions

@@ -25,7 +25,7 @@ _LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert
 UNSUPPORTED_VERSION = -32022
 RESOURCE_NOT_FOUND = -32002  # legacy only: the modern era must not send it
 
-LIST, STRING, OBJECT, STRINGS = "list", "string", "object", "strings"
+LIST, STRING, OBJECT, STRINGS, LEVEL = "list", "string", "object", "strings", "level"
 
 # What each method's params hold: name -> (kind, required). Other members are let through.
 _COMMON = {
@@ -42,6 +42,7 @@ METHODS = {
         **_COMMON,
         "initialize": {"protocolVersion": (STRING, True), "capabilities": (OBJECT, True), "clientInfo": (OBJECT, True)},
         "ping": {},
+        "logging/setLevel": {"level": (LEVEL, True)},
     },
     "modern": {
         **_COMMON,
@@ -136,6 +137,8 @@ def params_fault(params, wanted):
             return f"{name} must be a string"
         elif kind in (OBJECT, STRINGS) and not isinstance(value, dict):
             return f"{name} must be an object"
+        elif kind is LEVEL and value not in _LOG_LEVELS:
+            return f"{name} is none of {', '.join(_LOG_LEVELS)}"
         elif kind is STRINGS and not all(isinstance(item, str) for item in value.values()):
             return f"{name} must hold strings"
     return None

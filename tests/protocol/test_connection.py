@@ -93,7 +93,13 @@ def test_methods_that_the_modern_era_lacks(method):
     assert code(connection(), modern(1, method)) == -32601
 
 
-@pytest.mark.parametrize("method", ["nope", "logging/setLevel", "resources/subscribe", "completion/complete", "subscriptions/listen", ""])
+def test_a_log_level_is_taken_and_a_wrong_one_is_not():
+    made = connection("2025-11-25")
+    assert one(made, request(1, "logging/setLevel", level="debug"))["result"] == {}
+    assert code(made, request(2, "logging/setLevel", level="loud")) == code(made, request(3, "logging/setLevel")) == -32602
+
+
+@pytest.mark.parametrize("method", ["nope", "resources/subscribe", "completion/complete", "subscriptions/listen", ""])
 def test_methods_that_the_legacy_era_lacks(method):
     assert code(connection("2025-11-25"), request(1, method)) == -32601
 
@@ -234,7 +240,8 @@ def test_discovery_says_what_the_handshake_says():
     made = connection()
     found, first = one(made, modern(1, "server/discover"))["result"], one(made, initialize())["result"]
     assert found["supportedVersions"] == ["2026-07-28"] and "serverInfo" not in found
-    assert (found["instructions"], found["capabilities"]) == (first["instructions"], first["capabilities"])
+    assert found["instructions"] == first["instructions"]
+    assert {**found["capabilities"], "logging": {}} == first["capabilities"]  # a level is taken in the legacy era alone
     assert isinstance(found["ttlMs"], int) and found["ttlMs"] >= 0 and found["cacheScope"] == "public"
 
 

@@ -109,7 +109,7 @@ def test_a_surface_without_resources_and_prompts_answers_probes_with_empty_lists
     surface = Stub()
     surface.resources = surface.prompts = None
     desk = Desk(surface)
-    assert desk.start()["capabilities"] == {"tools": {}}
+    assert desk.start()["capabilities"] == {"tools": {}, "logging": {}}
     lists = desk.say(request(1, "resources/list"), request(2, "resources/templates/list"), request(3, "prompts/list"))
     assert [list(message["result"].values()) for message in lists] == [[[]], [[]], [[]]]
     missing = desk.say(request(4, "resources/read", uri="x:y"), request(5, "prompts/get", name="x"))
