@@ -23,7 +23,7 @@ UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{
 ROWS = (
     # Clouds
     ("aws-access-key", "AWS access key id", ("AKIA", "ASIA", "ABIA", "ACCA", "AGPA", "AIDA", "AROA", "ANPA", "ANVA"),
-     "[A-Z]{4}[A-Z0-9]{16}(?![A-Za-z0-9])", "mixed"),
+     "[A-Z]{4}[A-Z0-9]{16}(?![A-Za-z0-9])"),  # one in thirty has no digit at all
     ("aws-bedrock-key", "AWS Bedrock key", ("ABSKQmVkcm9ja0FQSUtleS", "bedrock-api-key-"), "[A-Za-z0-9+/=-]{40,}"),
     ("gcp-api-key", "Google API key", ("AIza",), f"AIza{W}{{35}}(?!{W})"),
     ("gcp-oauth-token", "Google OAuth token", ("ya29.",), f"ya29\\.{W}{{20,}}"),
