@@ -20,6 +20,8 @@ def proposal(place, text, *, objective=None, type=None, scope=None):
     if scope == "both":
         raise UsageError("a note lies in one store: scope is workspace or global.")
     scopes, diagnostics = plan.scopes(place, scope or ("global" if place.global_only else "workspace"))
+    if len(text) > 2 * LONGEST:  # said before a long text is scanned for nothing
+        raise UsageError(f"the note is larger than {LONGEST // 1024} KiB.")
     clean, findings = screen.screened(candidates.clean(text).strip())
     if not clean:
         raise UsageError("a note needs a text.")

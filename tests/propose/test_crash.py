@@ -71,7 +71,7 @@ def test_a_kill_at_any_point_leaves_each_candidate_whole_or_absent_and_the_token
     place = make_place(tmp_path, with_global=scope == "both")
     scopes = ["workspace", "global"] if scope == "both" else ["workspace"]
     propose.accept(place, propose.save(place, "rule: Grease the hinges.", keep=False, scope=scope), by="force")
-    kinds, random, trials, seen = {"none": 0, "all": 0}, dice(f"kill-{scope}"), count(24, 200) // len(scopes), 0
+    kinds, random, trials, seen = {"none": 0, "all": 0}, dice(f"kill-{scope}"), count(12, 200) // len(scopes), 0
     span = None
     for number in range(trials):
         propose.accept(place, propose.save(place, f"rule: Lamp {number} burns wax.", keep=False, scope=scope), by="force")

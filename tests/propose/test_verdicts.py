@@ -77,7 +77,7 @@ def test_verdicts_do_not_depend_on_the_locale(tmp_path):
         "import sys, json; sys.path.insert(0, %r)\n"
         "from tests.propose.test_verdicts import rows, stored, outcome, verdict\n"
         "print(json.dumps([outcome(verdict.judge(r['candidate'], r.get('candidate_type', r['type']), "
-        "[stored('the-memory', r['type'], r['memory'])])) for r in (p.values[0] for p in rows())]))"
+        "[stored('the-memory', r['type'], r['memory'])])) for r in [p.values[0] for p in rows()][::3]]))"
     ) % build.ROOT
     answers = set()
     for locale in ("C", "C.UTF-8", "tr_TR.UTF-8"):
