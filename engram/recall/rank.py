@@ -24,7 +24,7 @@ from engram.text.words import is_common, is_unspaced, terms
 
 K1, B = 1.2, 0.75
 EVEN = 20.0  # terms added to every length, so that very short texts are not told apart by theirs
-GRAM_SHARE, GRAM_K1, GRAM_B = 0.7, 1.2, 0.6
+GRAM_SHARE, GRAM_K1, GRAM_B = 0.5, 1.2, 0.6
 PAIR_SHARE = 0.1
 COMMON_SHARE = 0.5
 POOL = 64

@@ -18,7 +18,7 @@ MOST_UNKNOWN = 12  # words of a query that are looked up as typing errors
 SLIP = 0.8  # what one typing error leaves of a word's weight
 NEAR = 40  # words of the vocabulary that are compared letter by letter
 MOST_MEMBERS = 26  # the word and its related ones, nearest first
-RELATED = 0.8  # what a related word counts, beside its similarity
+RELATED = 0.65  # what a related word counts, beside its similarity
 
 
 class Slot:

@@ -409,6 +409,7 @@ def _build_file(store, path, progress) -> None:
     connection = sqlite.connect(fresh, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("PRAGMA cache_size = -65536")  # postings of a chunk go to all ends of their table
         _fill(store, connection, progress)
         connection.close()
         for tail in ("-journal", "-wal", "-shm"):  # of the old file: it would be rolled back into the new one
