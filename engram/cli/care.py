@@ -30,7 +30,7 @@ def run_repair(context, args):
         if not store.hashes().whole or store.read_journal():
             with writing.Writer(store):  # entering finishes what a crash left
                 writing.record(store, [])
-            done.append(f"{store.scope}: hashes file written whole")
+            done.append(f"{store.scope}:memory.hashes.json: hashes file written whole")
     count = _rebuild(context, args.scope)
     done.append(f"index rebuilt: {count:,} memories")
     lines = [f"{row['file']}: {row['message']}. {row['remediation'] if row.get('remediation') else ''}".rstrip() for row in rows]
