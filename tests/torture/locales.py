@@ -32,7 +32,7 @@ def run(trial):
         for number, env in enumerate(SETTINGS):
             if which and number % 3 and not trial.long:
                 continue
-            for flags in FLAGS if trial.long or number == 0 and not which else FLAGS[:1]:
+            for flags in FLAGS if number == 0 and (trial.long or not which) else FLAGS[:1]:
                 found, problems = once(trial, python, env, flags)
                 tried += 1
                 where = f"{os.path.basename(python)} {' '.join(flags)} {env}"

@@ -13,8 +13,8 @@ SHARE = 0.05  # of growth that counts as flat
 def run(trial):
     lost, told = [], []
     for surface, calls, total in (
-        ("engram", engram_calls, trial.size(1500, 30_000)),
-        ("mem", mem_calls, trial.size(1500, 30_000)),
+        ("engram", engram_calls, trial.size(1500, 10_000)),
+        ("mem", mem_calls, trial.size(1500, 10_000)),
     ):
         with Place(trial.built) as place:
             place.save(*(statement(number) for number in range(20)))
