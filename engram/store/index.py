@@ -204,10 +204,13 @@ class Index:
             return
         if not disk.writable(self.store):
             raise Damaged("on a disk that can't be written")
-        with files.lock(self.store.path(disk.LOCK), timeout=15):
-            if disk.inode(disk.path(self.store)) != self.inode:
-                raise Moved
-            self._transaction(change)
+        try:
+            with files.lock(self.store.path(disk.LOCK), timeout=15):
+                if disk.inode(disk.path(self.store)) != self.inode:
+                    raise Moved
+                self._transaction(change)
+        except StorageError as error:  # a lock or a file of another user: work from memory then
+            raise Damaged(error.message) from None
 
     def _transaction(self, change) -> None:
         self.db.execute("BEGIN IMMEDIATE")

@@ -298,3 +298,18 @@ def test_lookups_answer_for_any_state(harbour):
     assert index.path_of(harbour.store, "M00") == "knowledge/m00.md" and index.path_of(harbour.store, "nothing") is None
     assert recall.by_id(harbour.store, "m00").content == "Changed by hand."
     assert index.counts(harbour.store)["knowledge", "edited"] == 1
+
+
+def test_a_lock_that_cannot_be_taken_is_no_reason_to_know_nothing(harbour, monkeypatch):
+    """A store of another user, whose lock file is not ours to open."""
+    from engram import files
+    from engram.errors import StorageError
+
+    answers(harbour)
+    harbour.put("m02", "The rope is new.")
+
+    def refuse(*_, **__):
+        raise StorageError("can't be locked: Permission denied.")
+
+    monkeypatch.setattr(files, "lock", refuse)
+    assert "rope is new" in recall.load(harbour.place, "new rope").text
