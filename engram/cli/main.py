@@ -127,10 +127,16 @@ def _run(row, words, context):
     parser = parser_of(row)
     ahead = words[:words.index("--")] if "--" in words else words
     if "--help" in ahead or "-h" in ahead:
-        return Result(text=parser.format_help())
+        return Result(text=_page(parser, ahead).format_help())
     args = parser.parse_intermixed_args(words) if _mixes(parser) else parser.parse_args(words)
     context.json, context.workspace, context.global_only = args.json, args.workspace, args.global_only
     return getattr(import_module(f"engram.cli.{row.module}"), f"run_{_python_name(row)}")(context, args)
+
+
+def _page(parser, words):
+    # `engram mem search --help` is about search
+    verbs = next((action.choices for action in parser._actions if action.nargs == "A..."), {})
+    return next((verbs[word] for word in words if word in verbs), parser)
 
 
 def _mixes(parser):

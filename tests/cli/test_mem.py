@@ -91,6 +91,11 @@ def test_a_wrong_call_is_said_and_does_nothing(mem, tmp_path, words):
     assert not (tmp_path / "data").exists()
 
 
+def test_help_is_about_the_verb_that_is_named(mem):
+    assert "--match" in mem("search", "--help").stdout
+    assert "--match" not in mem("--help").stdout
+
+
 def test_a_blank_text_is_refused(mem):
     assert "blank" in mem("save", "t", text="  \n", code=2).stderr
     assert "blank" in mem("save", " ", "c", code=2).stderr
