@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 
@@ -87,14 +88,14 @@ def _changed(store, wanted):
     return found, bad
 
 
-def _difference(place, store, rel, raw):
+def _difference(place, store, rel, raw, old=None):
     """Return the lines that show a change: against the approved bytes where they can be found, else the whole file."""
     if raw is None:
         return ["    the file is gone; its recorded hash is dropped"]
     text = raw.decode("utf-8", "replace")
     scan = safety.scan_file(text)
     lines = [f"Hint: load leaves it out: line {found.line}: {found.label}" for found in [*scan.findings, *scan.instructions]]
-    old = approved_bytes(place, store, rel)
+    old = approved_bytes(place, store, rel) if old is None else old
     if old is None:
         return [
             *lines,
@@ -146,9 +147,11 @@ def run_edit(context, args):
     place = context.place
     store, old = _the_memory(place, args.id, args.scope)
     editor = context.env.get("VISUAL") or context.env.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory(prefix="engram-edit-") as folder:
-        path = os.path.join(folder, os.path.basename(old.rel))
-        files.create(path, old.raw, mode=0o600)
+    folder = tempfile.mkdtemp(prefix="engram-edit-")
+    path = os.path.join(folder, os.path.basename(old.rel))
+    files.create(path, old.raw, mode=0o600)
+    kept = False
+    try:
         while True:
             _open(editor, path)
             raw = files.read(path) or b""
@@ -161,26 +164,28 @@ def run_edit(context, args):
                 approval.show(context, f"It can't be saved like this: {error}")
                 if (context.ask("E edit again, C give up: ") or "c").strip().upper() != "E":
                     return Result({"saved": []}, "Given up. Nothing was written.", exit_code=1)
-    base = approved_bytes(place, store, old.rel) or old.raw
-    if raw == old.raw and store.approved(old):
-        return Result({"saved": []}, "Nothing was changed.")
-    approval.show(
-        context, "\n".join([f"[1] {old.key}", *_scanned(raw), *preview.difference(base.decode("utf-8", "replace"), raw.decode("utf-8"))])
-    )
-    if approval.ask(context, [1], noun="change") is None:
-        return Result({"saved": []}, approval.REJECTED, exit_code=1)
-    with Writer(store) as writer:
-        if files.sha256(store.read_bytes(old.rel)) != old.sha256:
-            raise IntegrityError("the file changed while you edited it; nothing was written.", file=old.key, hint="Edit it again.")
-        writer.put(old.rel, raw)
-        writer.commit()
+        if raw == old.raw and store.approved(old):
+            return Result({"saved": []}, "Nothing was changed.")
+        # against what was approved: an earlier edit without approval is a change too
+        change = _difference(place, store, old.rel, raw, old.raw if store.approved(old) else None)
+        approval.show(context, "\n".join([f"[1] {old.key}", *change]))
+        if approval.ask(context, [1], noun="change") is None:
+            return Result({"saved": []}, approval.REJECTED, exit_code=1)
+        with Writer(store) as writer:
+            if files.sha256(store.read_bytes(old.rel)) != old.sha256:
+                kept = True
+                raise IntegrityError(
+                    f"the file changed while you edited it; nothing was written, and your text is in {path}.",
+                    file=old.key,
+                    hint="Edit it again.",
+                )
+            writer.put(old.rel, raw)
+            writer.commit()
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
     notes = trust.remember(place, {old.key: files.sha256(raw)})
     return Result({"saved": [{"id": made.id, "file": old.key}]}, f"Saved {old.key}", notes)
-
-
-def _scanned(raw):
-    scan = safety.scan_file(raw.decode("utf-8"))
-    return [f"Hint: load leaves it out: line {found.line}: {found.label}" for found in [*scan.findings, *scan.instructions]]
 
 
 def _the_memory(place, id, scope):

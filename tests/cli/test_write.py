@@ -281,6 +281,21 @@ def test_edit_opens_the_editor_shows_the_diff_and_approves(place, tmp_path):
     engram(place, "verify")
 
 
+def test_an_edit_shows_earlier_changes_that_nobody_approved_and_loses_no_text(place, tmp_path):
+    engram(place, "save", "-f", "rule: Use pnpm for installs.")
+    path = place.workspace.path("rules/use-pnpm-for-installs.md")
+    with open(path, "a") as file:
+        file.write("- Pin the registry too.\n")
+    add = "text += '- And the lock file.\\n'"
+    env = {**place.env, "EDITOR": editor(tmp_path, add)}
+    output, _ = typed(["edit", "use-pnpm-for-installs"], [b"C"], cwd=place.root, env=env)
+    assert b"- Pin the registry too." in output and b"- And the lock file." in output
+    racing = {**place.env, "EDITOR": editor(tmp_path, add + f"; open({path!r}, 'a').write('- Meanwhile.\\n')"), "TMPDIR": str(tmp_path)}
+    output, status = typed(["edit", "use-pnpm-for-installs"], [b"A"], cwd=place.root, env=racing)
+    drafts = list(tmp_path.glob("engram-edit-*/*.md"))
+    assert status == 4 and len(drafts) == 1 and "- And the lock file." in drafts[0].read_text()
+
+
 def test_status_and_the_agent_actions_of_roles_and_variants(place):
     engram(place, "save", "-f", "rule: Use pnpm for installs.")
     found = json.loads(engram(place, "status", "--json").stdout)["data"]
