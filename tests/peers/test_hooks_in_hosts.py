@@ -49,9 +49,10 @@ class World:
     def session(self, host, prompt):
         """Run one headless session and return the requests that reached the model, as texts."""
         log = str(self.root / f"{host}.{len(os.listdir(self.root))}.log")
+        # OpenCode asks npm for its plugin package first, which takes minutes on a busy machine
         words = [os.path.join(self.shared, "host-checks", "e2e.py"), host, self.ws, self.home, "--trust-hooks", "--bin", self.command(host),
-                 "--prompt", prompt, "--tool", "engram_status", "--args", "{}", "--log", log]
-        done = subprocess.run([sys.executable, *words], env=self.env, capture_output=True, text=True, timeout=300)
+                 "--prompt", prompt, "--tool", "engram_status", "--args", "{}", "--log", log, "--timeout", "600"]
+        done = subprocess.run([sys.executable, *words], env=self.env, capture_output=True, text=True, timeout=700)
         return requests(log, done.stdout)
 
 
