@@ -1,7 +1,7 @@
 """Keep the index close to its files beside the calls of a server (recall.md, The index). Must not know what a call is.
 
-A pass over all files is what makes a search slow, so it runs on a thread of its own: right after a call,
-then every 0.8 s for as long as calls come, and not at all in a server that nobody uses.
+A pass over all files is what makes a search slow, so it runs on a thread of its own, every 0.8 s for as long as calls come,
+and not at all in a server that nobody uses.
 """
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Following:
 
     def _run(self):
         while True:
+            time.sleep(PAUSE)  # first: a search passes over the files itself, and that counts until then
             self._work()
-            time.sleep(PAUSE)
             with self._lock:
                 if time.monotonic() - self._last > QUIET:
                     self._running = False

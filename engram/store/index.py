@@ -22,9 +22,9 @@ from engram.store import index_rows as rows
 from engram.store.index_rows import COLUMNS, Row
 
 DAMAGE = (sqlite.DatabaseError, ValueError, TypeError, OverflowError, IndexError, KeyError, MemoryError)
-FOLLOWED = 1.0  # seconds that a pass of a Follower stands for those of the calls beside it
 _spare: dict[str, list] = {}
-_followed: dict[str, float] = {}
+_followed: set[str] = set()  # not empty once a Follower keeps this process up
+_right_until: dict[str, float] = {}  # by store, when its last pass over all files no longer counts
 atexit.register(lambda: close_all())  # 3.13 warns of connections that are open at the end
 
 
@@ -105,8 +105,10 @@ class Index:
             now = self._stat(row.rel)
             if now is not None if row.state == rows.GONE else (not now or now != row.stat):
                 doubtful.append(row.rel)
-        if doubtful or not stamp or self._meta("stamp") != stamp:
+        if not stamp or self._meta("stamp") != stamp:
             self._write(lambda: self._follow(doubtful))
+        elif doubtful:
+            self._write(lambda: self._take(doubtful, _Approvals(self.store)))
 
     def catch_up_all(self) -> None:
         """Make every row right: look at each file's stat, and read those that moved."""
@@ -235,6 +237,26 @@ class Index:
         return dead > 2000 and dead > self.tables.totals()[0]
 
 
+class _Approvals:
+    """The hashes file, taken apart only for a hash that stands in it: a hand edit's does not."""
+
+    def __init__(self, store):
+        self.store, self.raw, self.read = store, store.raw_hashes() or b"", None
+        if store.read_journal():
+            self.read = store.hashes()
+
+    def _whole(self):
+        if self.read is None:
+            self.read = self.store.hashes()
+        return self.read
+
+    def approves(self, rel, sha256):
+        return (self.read is not None or sha256.encode() in self.raw) and self._whole().approves(rel, sha256)
+
+    def known(self, rel):
+        return f'"{rel}"'.encode("utf-8", "surrogatepass") in self.raw or self._whole().known(rel)
+
+
 def using(store, work, *, whole=False):
     """Return `work(index)` with an index that is right now; build it when there is none or it is damaged.
 
@@ -244,8 +266,11 @@ def using(store, work, *, whole=False):
     for attempt in (1, 2, 3):
         index = borrow(store) if attempt < 3 else _in_memory(store)
         try:
-            if whole and time.monotonic() - _followed.get(store.root, -FOLLOWED) >= FOLLOWED:
+            if whole and time.monotonic() >= _right_until.get(store.root, 0.0):
+                started = time.monotonic()
                 index.catch_up_all()
+                if _followed:
+                    _note_pass(store, started)
             else:
                 index.catch_up()
             if whole and index.worn():
@@ -301,6 +326,7 @@ def give_back(index: Index) -> None:
 def close_all() -> None:
     """Close the spare indexes (tests, and a process that ends its work)."""
     _followed.clear()
+    _right_until.clear()
     for spare in _spare.values():
         while spare:
             spare.pop().db.close()
@@ -341,6 +367,7 @@ class Follower:
 
     def __init__(self, every: float = 0.8):
         self.every, self.last = every, {}
+        _followed.add("yes")
 
     def tick(self, stores) -> None:
         """Pass over the files of stores whose last pass is old. A store that is busy or gone is left for the next time."""
@@ -349,13 +376,17 @@ class Follower:
             if now - self.last.get(store.root, -self.every) < self.every:
                 continue
             try:
-                _followed.pop(store.root, None)
-                using(store, lambda index: None, whole=True)
-                _followed[store.root] = now
+                using(store, lambda index: index.catch_up_all())
+                _note_pass(store, now)
             except EngramError:
                 pass
             # a pass over a large store may take longer than the pause: rest as long as it took
             self.last[store.root] = time.monotonic() + (time.monotonic() - now)
+
+
+def _note_pass(store, started: float) -> None:
+    """Let a pass count for the calls of the next second; in a store where it takes long, of the time of four."""
+    _right_until[store.root] = started + max(1.0, 4 * (time.monotonic() - started))
 
 
 def _open(store):
