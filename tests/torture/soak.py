@@ -69,11 +69,9 @@ def engram_calls(dice, server, place, number):
     elif kind < 0.93:
         server.request("tools/list")
     elif kind < 0.98:
-        server.call(
-            "engram_save",
-            {"text": f"TYPE: rule | TEXT: {statement(100 + dice.randrange(50))}", "scope": "workspace"},
-            ok=False,
-        )
+        # what is there already: a proposal that waits is kept for 30 minutes, and hours are minutes here
+        text = f"TYPE: knowledge | TEXT: {statement(dice.randrange(20))}"
+        server.call("engram_save", {"text": text, "scope": "workspace"}, ok=False)
     else:
         # a fixed set of files that change under the server
         path = place.store("knowledge", f"hand{number % 5}.md")
