@@ -13,8 +13,8 @@ SHARE = 0.05  # of growth that counts as flat
 def run(trial):
     lost, told = [], []
     for surface, calls, total in (
-        ("engram", engram_calls, trial.size(1500, 10_000)),
-        ("mem", mem_calls, trial.size(1500, 10_000)),
+        ("engram", engram_calls, trial.size(3000, 10_000)),
+        ("mem", mem_calls, trial.size(3000, 10_000)),
     ):
         with Place(trial.built) as place:
             place.save(*(statement(number) for number in range(20)))
@@ -23,7 +23,7 @@ def run(trial):
                 warm = None
                 for number in range(total):
                     calls(trial.dice, server, place, number)
-                    if number == total // 3:
+                    if number == total // 2:  # memory is taken by then that is kept, such as patterns on first use
                         warm = measure(server.process.pid)
                 end = measure(server.process.pid)
                 took = time.monotonic() - begin
