@@ -192,17 +192,17 @@ def test_without_the_record_of_the_link_the_other_values_still_come_back(host):
 
 
 def some_site(home, **more):
-    return site.Site("/work", str(home / ".engram"), {"HOME": "/home/sam", "PATH": str(home / "bin")}, platform="linux", **more)
+    return site.Site("/project", str(home / ".engram"), {"HOME": "/home/sam", "PATH": str(home / "bin")}, platform="linux", **more)
 
 
 def test_every_host_with_hooks_has_an_edit_for_the_workspace_and_one_for_the_user(tmp_path):
     found, user = ({host.name: [edit.path for edit in hooks.edits(host, where, ["engram"])] for host in table.HOSTS}
                    for where in (some_site(tmp_path), some_site(tmp_path, user=True)))
     assert {name: paths for name, paths in found.items() if paths} == {
-        "claude": ["/work/.claude/settings.json"], "codex": ["/work/.codex/hooks.json"],
-        "gemini": ["/work/.gemini/settings.json"],
-        "cursor": ["/work/.cursor/hooks.json"], "windsurf": ["/work/.windsurf/hooks.json"],
-        "opencode": ["/work/.opencode/plugins/engram.js"]}
+        "claude": ["/project/.claude/settings.json"], "codex": ["/project/.codex/hooks.json"],
+        "gemini": ["/project/.gemini/settings.json"],
+        "cursor": ["/project/.cursor/hooks.json"], "windsurf": ["/project/.windsurf/hooks.json"],
+        "opencode": ["/project/.opencode/plugins/engram.js"]}
     assert {name: paths for name, paths in user.items() if paths} == {
         "claude": ["/home/sam/.claude/settings.json"], "codex": ["/home/sam/.codex/hooks.json"],
         "gemini": ["/home/sam/.gemini/settings.json"],
