@@ -75,16 +75,3 @@ class Workers:
             self._given.notify()
         else:
             del self._lanes[lane]
-
-
-class Inline:
-    """Runs everything at once in the caller: for tests that join client and server by hand."""
-
-    def submit(self, work, lane=None):
-        work()
-
-    def room(self, seconds):
-        return True
-
-    def idle(self, seconds):
-        return True

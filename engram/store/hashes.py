@@ -39,10 +39,6 @@ class Hashes:
         """Whether any content was approved for the path."""
         return rel in self.entries or rel in self.extra
 
-    def all(self, rel):
-        """Return every hash that stands for a path."""
-        return {*([self.entries[rel]] if rel in self.entries else []), *self.extra.get(rel, ())}
-
     def add(self, rel, sha256):
         """Count one more hash as approved for a path."""
         if self.entries.get(rel) != sha256:

@@ -111,11 +111,6 @@ class Place:
         """What was found wrong with settings and paths so far."""
         return [*self.diagnostics, *self.settings.diagnostics]
 
-    def stamp(self):
-        """Return what changes when a settings file changes, to be compared by a process that lives long."""
-        paths = [self.user_config, os.path.join(self.workspace.root, settings.FILE)]
-        return tuple(_stat(path) for path in paths if path)
-
 
 def find(start=None, *, env=None, global_only=False):
     """Return the Place of a folder (default: the working directory)."""
@@ -169,11 +164,3 @@ def _folder(path, start):
         return None
     path = os.path.expanduser(path)
     return os.path.abspath(path) if os.path.isabs(path) else os.path.abspath(os.path.join(start, path))
-
-
-def _stat(path):
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -209,11 +209,6 @@ class Store:
         """The path of the `.engramignore` that counts for this store."""
         return os.path.join(self.boundary, ignore.FILE)
 
-    def stamp(self):
-        """Return what changes when approval or ignore rules change: to be compared, not read (recall.md, "The index")."""
-        return tuple(_stamp(path) for path in (os.path.join(self.root, hashes.FILE), os.path.join(self.root, journal.FILE),
-                                               self.ignore_file))
-
     def prepare_local(self):
         """Add the missing lines to the store's `.gitignore`, before a first local file is written there.
 
@@ -250,11 +245,3 @@ def _fault(faults, scope, rel, kind, message):
 
 def _inside(path, root):
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
-
-
-def _stamp(path):
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

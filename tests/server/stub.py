@@ -8,11 +8,24 @@ from engram.errors import Refused, Result
 from engram.protocol.framing import Lines
 from engram.server.loop import Loop
 from engram.server.tool import READ, Ask, Surface, Tool
-from engram.server.workers import Inline, Workers
+from engram.server.workers import Workers
 
 TEXT = {"type": "string", "description": "Any text.", "maxLength": 100_000}
 OUT = {"type": "object", "properties": {"data": {"type": "object"}}, "required": ["data"]}
 FORM = {"type": "object", "properties": {"c1": {"type": "boolean", "title": "1 ADD x", "default": False}}, "required": []}
+
+
+class Inline:
+    """Workers that run everything at once in the caller, so that a test joins client and server by hand."""
+
+    def submit(self, work, lane=None):
+        work()
+
+    def room(self, seconds):
+        return True
+
+    def idle(self, seconds):
+        return True
 
 
 class Prompts:
