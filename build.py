@@ -202,27 +202,30 @@ def speaks(path, wanted):
     return answer.stdout == "cpython" + wanted
 
 
-def environment(group):
-    """Return the Python of the environment for a dependency group, made and filled when it is not there yet."""
+def environment(group, pins=None, makers=None):
+    """Return the Python of the environment for a dependency group, made and filled when it is not there yet.
+
+    `pins`: what to install in its stead; `makers`: paths of the Pythons that may make it.
+    """
     home = os.path.join(WORK, group)
     python = os.path.join(home, "Scripts" if os.name == "nt" else "bin", "python")
-    pins = project()["dependency-groups"][group]
+    pins = pins or project()["dependency-groups"][group]
     stamp = os.path.join(home, "installed")
     wanted = "\n".join(pins)
     with one_at_a_time():
         if not (os.path.exists(stamp) and read(stamp).decode() == wanted):
             say(f"preparing .build/{group}: {', '.join(pins)}")
             shutil.rmtree(home, ignore_errors=True)
-            install = make_venv(home, python)
+            install = make_venv(home, python, makers)
             if subprocess.run([*install, "install", "--quiet", "--disable-pip-version-check", *pins]).returncode:
                 raise SystemExit(f"build.py: could not install {', '.join(pins)}; see above. A network is needed once.")
             write(stamp, wanted.encode())
     return python
 
 
-def make_venv(home, python):
+def make_venv(home, python, makers=None):
     """Make a virtual environment and return the command that runs pip for it. Debian ships venv without ensurepip."""
-    makers = dict.fromkeys([sys.executable, *pythons().values()])
+    makers = makers or dict.fromkeys([sys.executable, *pythons().values()])
     for maker in makers:
         if subprocess.run([maker, "-m", "venv", home], capture_output=True).returncode == 0:
             return [python, "-m", "pip"]
@@ -479,7 +482,7 @@ def run_demo(args):
 
 
 def run_bench(args):
-    """build, then print the table of speeds beside bare Python"""
+    """build, then print the tables of speed and retrieval; --install-peers: install what they compare with"""
     return subprocess.run([environment("dev"), os.path.join(ROOT, "tests", "bench", "bench.py"), build(), *args], cwd=ROOT).returncode
 
 
