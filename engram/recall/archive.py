@@ -9,6 +9,7 @@ import re
 
 from engram.errors import EngramError
 from engram.recall import rank
+from engram.recall.words import table
 from engram.store import index_rows, index_tables, memory
 
 FOLDER = "archive"
@@ -40,7 +41,7 @@ def search(place, stores, asked, limit: int) -> list:
     tables = index_tables.in_memory()
     try:
         tables.add((number, index_rows.fields(one)) for number, one in enumerate(found))
-        hits = rank.rank([tables], asked.words, limit=len(found)).hits
+        hits = rank.rank([tables], asked.words, limit=len(found), table=table(place)).hits
         return [(hit.score, found[hit.doc], ["archived"]) for hit in hits if fits(found[hit.doc], asked)][:limit]
     finally:
         tables.db.close()

@@ -15,7 +15,7 @@ from engram.store import index, index_file, index_rows
 from engram.store import memory as memories
 from engram.store.index_rows import APPROVED, EDITED, STATES, UNKNOWN
 
-FLOOR = 0.12  # a match under this part of the best one is noise beside it
+FLOOR = 0.2  # a match under this part of the best one is noise beside it
 POOL_OF_ALL = 5000
 START_SCORES = (1.0, 0.9, 0.4)  # of a session start: tagged memories, rules, the rest
 
@@ -53,6 +53,7 @@ class Sources:
         self._ignored: dict[int, object] = {}
         self._hashes: dict[int, object] = {}
         self._alone: set[tuple[int, str]] = set()  # (index, id) that no other file has
+        self.renewed: dict[tuple[int, str], index_rows.Row] = {}  # by index and path, rows that were not what the file says
 
     def hidden(self, at: int, row, *, archived=False, expired=False, edited=False) -> str:
         """Return why a row is not to be seen, or an empty text (recall.md, "What is visible"). The arguments lift a rule each."""
@@ -102,7 +103,7 @@ class Sources:
             fresh = index_of.rows("rel = ?", (row.rel,))
             if not fresh:
                 return None, "gone"
-            row = fresh[0]
+            row = self.renewed[at, row.rel] = fresh[0]
         return None, "it changes while it is read"
 
     def _checked(self, at: int, row, found, *, edited=False, **_):
@@ -122,10 +123,10 @@ class Sources:
         reason = self.hidden(at, again, edited=edited)
         return (None, reason) if reason else (found, "")
 
-    def rank(self, query: str, pool: int = rank.POOL, related=None):
+    def rank(self, query: str, pool: int = rank.POOL, table=None):
         """Return (Ranking, [(score, index number, Row)]) with ties in order of confidence, freshness, scope and path."""
         tables = [one.tables for one in self.indexes]
-        ranking = rank.rank(tables, query, limit=pool, related=related)
+        ranking = rank.rank(tables, query, limit=pool, table=table)
         by_index: dict[int, list[int]] = {}
         for hit in ranking.hits:
             by_index.setdefault(hit.segment, []).append(hit.doc)
@@ -142,10 +143,10 @@ class Sources:
         return next((pair for pair in found if not self.hidden(*pair)), found[0] if found else None)
 
 
-def for_task(sources: Sources, query: str, limit: int, *, everything=False, why=False, related=None) -> Choice:
+def for_task(sources: Sources, query: str, limit: int, *, everything=False, why=False, table=None) -> Choice:
     """Return the choice for a task: at most `limit` memories, each after those that it depends on."""
     pool = POOL_OF_ALL if everything else rank.POOL
-    ranking, found = sources.rank(query, pool, related)
+    ranking, found = sources.rank(query, pool, table)
     floor = FLOOR * found[0][0] if found else 0.0
     picker = _Picker(sources, len(found) if everything else limit)
     matching = 0

@@ -10,7 +10,7 @@ from engram import files
 from engram.errors import EngramError, NotFound, Result, UsageError
 from engram.recall import choose, notes, pack, render, uses
 from engram.recall.tasks import task_type
-from engram.recall.words import related
+from engram.recall.words import table
 from engram.store import index, trust
 
 START = "current session"
@@ -117,7 +117,7 @@ def _choice(place, indexes, query, most, everything, why=False):
     sources = choose.Sources(place, indexes)
     if is_start(query):
         return choose.for_start(sources, 10 ** 6 if everything else most)
-    return choose.for_task(sources, query, most, everything=everything, why=why, related=related(place))
+    return choose.for_task(sources, query, most, everything=everything, why=why, table=table(place))
 
 
 def _packed(place, choice, standing, room, disclosure, full, known=None, objective=None) -> _Shown:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-BODY_SHARE = 0.55  # a match prints as a body while it scores at least this part of the best one
+BODY_SHARE = 0.6  # a match prints as a body while it scores at least this part of the best one
 
 # key: anything; score: of the best 1.0 or more; body, card: sizes with the line ends around them
 Item = namedtuple("Item", "key score body card")

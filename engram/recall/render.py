@@ -7,10 +7,11 @@ otherwise are Engram's own; what stands in them of a memory is one line without 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from engram.safety import visible
 
-LONGEST_CARD = 160
+LONGEST_CARD = 160  # characters
 BAR = "| "
 UNTRUSTED = "not yet trusted"
 
@@ -43,12 +44,14 @@ def shown_id(id: str) -> str:
     return re.sub(r"[\s\[\]()]+", "-", one_line(id))[:96]
 
 
+@lru_cache(1024)
 def card(id: str, type: str, scope: str, summary: str) -> str:
     """Return `- [id] (type, scope) first sentence…`, at most 160 characters."""
     line = f"- [{shown_id(id)}] ({type}, {scope}) {one_line(summary)}".rstrip()
     return line if len(line) <= LONGEST_CARD else line[:LONGEST_CARD - 1].rstrip() + "…"
 
 
+@lru_cache(128)
 def body(memory, *, variant: str = "balanced", authority: str = "", trusted: bool = True, full: bool = False) -> str:
     """Return a memory as a block: Engram's header line, the compact header, the content; `full` prints the whole file."""
     label = "" if trusted else f", {UNTRUSTED}"

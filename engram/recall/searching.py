@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
+from functools import lru_cache
 
 from engram.errors import EngramError, Result, UsageError
 from engram.recall import archive, choose, notes, rank, render, uses
-from engram.recall.words import related as related_words
+from engram.recall.words import table
 from engram.store import index, index_file, index_rows
 from engram.store.index_rows import STATES
 from engram.text import fold, terms
@@ -19,6 +20,7 @@ from engram.text.words import is_common
 MOST = 50
 DEFAULT = 10
 NARROWED_POOL = 5000
+SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 PART = re.compile(r'"([^"]*)"|\b(type|scope|tag):(\S+)', re.IGNORECASE)
 
 Query = namedtuple("Query", "words phrases types scopes tags")
@@ -180,7 +182,7 @@ def _found(place, indexes, asked: Query, limit: int, lifted) -> list:
     sources = choose.Sources(place, indexes)
     if asked.words:
         pool = NARROWED_POOL if asked.phrases or asked.types or asked.tags else rank.POOL
-        rows = [(score, at, row) for score, at, row, _ in sources.rank(asked.words, pool, related_words(place))[1]]
+        rows = [(score, at, row) for score, at, row, _ in sources.rank(asked.words, pool, table(place))[1]]
     else:
         rows = []
         for at, one in enumerate(indexes):
@@ -218,8 +220,7 @@ def fits(memory, asked: Query) -> bool:
 
 def _marks(sources, at: int, row) -> list[str]:
     """Return what is to be said of a memory that a load would not show."""
-    rows = sources.indexes[at].rows("rel = ?", (row.rel,))
-    row = rows[0] if rows else row
+    row = sources.renewed.get((at, row.rel), row)
     marks = [] if row.state == index_rows.APPROVED else [STATES[row.state]]
     if row.hidden:
         marks.append(row.hidden)
@@ -242,12 +243,18 @@ def sentence(memory, words: str) -> str:
     if not wanted:
         return memory.summary
     best, most = memory.summary, len(wanted.intersection(terms(memory.summary)))
-    for line in index_rows.searched(memory).splitlines():
-        for part in re.split(r"(?<=[.!?。！？])\s*", line.strip(" \t-*>#")):
-            count = len(wanted.intersection(terms(part))) if part else 0
-            if count > most:
-                best, most = part, count
+    for part, said in _sentences(memory):
+        count = len(wanted.intersection(said))
+        if count > most:
+            best, most = part, count
     return best
+
+
+@lru_cache(128)
+def _sentences(memory) -> list[tuple[str, frozenset]]:
+    """Return the sentences of a memory with their terms."""
+    parts = [part for line in index_rows.searched(memory).splitlines() for part in SENTENCE_END.split(line.strip(" \t-*>#")) if part]
+    return [(part, frozenset(terms(part))) for part in parts]
 
 
 def _cards(sources, ids) -> list[dict]:

@@ -17,8 +17,8 @@ BACKGROUND = 20  # documents of the world around a store, which have none of its
 MOST_UNKNOWN = 12  # words of a query that are looked up as typing errors
 SLIP = 0.8  # what one typing error leaves of a word's weight
 NEAR = 40  # words of the vocabulary that are compared letter by letter
-MOST_MEMBERS = 26  # the word and its related ones, nearest first
-RELATED = 0.65  # what a related word counts, beside its similarity
+MOST_MEMBERS = 12  # the word and its related ones, nearest first
+RELATED = 0.7  # what a related word counts, beside its similarity
 
 
 class Slot:
@@ -35,7 +35,7 @@ class Slot:
         self.df, self.idf, self.own = 0, 0.0, 0
 
 
-def of_query(segments, sequence, number: int, related=None) -> list[Slot]:
+def of_query(segments, sequence, number: int, table=None) -> list[Slot]:
     """Return the slots of a query in its order; of a long one those that weigh most. `number`: documents in all."""
     counts: dict[str, int] = {}
     for word in sequence:
@@ -54,8 +54,8 @@ def of_query(segments, sequence, number: int, related=None) -> list[Slot]:
             _stand_in(segments, slot)
     for slot in slots:
         slot.own = len(slot.members)
-    if related:
-        _relate(segments, slots, related)
+    if table:
+        _relate(segments, slots, table)
     for slot in slots:
         slot.idf = rarity(min(slot.df, number), number)
     if len(slots) > MOST_SLOTS:
@@ -116,9 +116,9 @@ def _near(segment, word: str, limit: int) -> list[tuple[int, str, int, int]]:
     return [row for row in found if row[0] <= limit]
 
 
-def _relate(segments, slots: list[Slot], related) -> None:
+def _relate(segments, slots: list[Slot], table) -> None:
     """Add related words to the slots; they count less than the word, and not for its rarity."""
-    wanted = related([slot.word for slot in slots if not slot.common])
+    wanted = table.related([slot.word for slot in slots if not slot.common])
     words = {word for rows in wanted.values() for word, _ in rows}
     found = [segment.lookup(words) for segment in segments]
     for slot in slots:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from engram import propose, recall
 from engram.errors import EngramError, Result, StorageError
 from engram.propose import DECLINED, INVALID
+from engram.recall import uses
 from engram.server import approval
 from engram.server.tool import Ask
 from engram.store import index, integrity, places
@@ -35,7 +36,8 @@ _FOLLOWER = index.Follower()
 
 
 def catch_up():
-    """Take in what changed in the files; without a store, or while it is busy, nothing happens."""
+    """Take in what changed in the files, and write what was counted; without a store, or while it is busy, nothing happens."""
+    uses.flush()
     try:
         _FOLLOWER.tick(here().stores)
     except EngramError:

@@ -7,6 +7,7 @@ nothing is optional by null, and what matters stands in the first sentence of a 
 from __future__ import annotations
 
 from engram import __version__
+from engram.recall import uses
 from engram.server import engram_calls as calls
 from engram.server.following import Following
 from engram.server.resources import Prompts, Resources
@@ -176,7 +177,10 @@ class EngramSurface(Surface):
     prompts = Prompts()
 
     def __init__(self, always_load=False, follow=False):
-        self._following = Following(calls.catch_up) if follow else None
+        self._following = None
+        if follow:
+            self._following = Following(calls.catch_up)
+            uses.gather()
         if always_load:
             first = TOOLS[0]
             self.tools = (first.with_meta({"anthropic/alwaysLoad": True}), *TOOLS[1:])
@@ -184,3 +188,6 @@ class EngramSurface(Surface):
     def called(self):
         if self._following:
             self._following.called()
+
+    def close(self):
+        uses.flush()

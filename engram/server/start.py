@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 
-from engram.recall import words
 from engram.server import ready, stdio
+from engram.store import word_table
 
 LOADED = ready  # before the first answer
 SURFACES = ("engram", "mem", "all")
@@ -44,7 +44,7 @@ def run(argv, surface):
     options = Options(argv, surface)
     if options.unknown:
         stdio.note(f"engram: ignored, not known here: {' '.join(options.unknown)}")
-    words.look_up()  # opens the word table: its descriptor stays good when the file is replaced
+    word_table.opened()  # opens the word table: its descriptor stays good when the file is replaced
     return stdio.serve(_surface(options), workspace=_here(), elicit=not options.no_elicitation)
 
 

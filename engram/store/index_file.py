@@ -20,7 +20,7 @@ from engram.store.vault import DURABLE
 FILE = "index.sqlite"
 LOCK = "index.lock"
 KEY = "index.key"
-VERSION = "1"
+VERSION = "2"
 SCHEMA = index_tables.SCHEMA + rows.SCHEMA
 
 

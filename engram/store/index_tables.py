@@ -13,12 +13,14 @@ import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to e
 from array import array
 from math import log2
 
+from engram.store import sketch, word_table
 from engram.text.folding import plain
 from engram.text.words import common, is_unspaced, stemmed, terms, words
 
 CHUNK_BITS = 12
+MOST_KEPT = 4096  # rows of a kind that a process keeps at hand; some 3 MB of the largest kind
 _TERM_SHIFT = 20  # chunk numbers below it: 2^32 documents
-FIELD_WEIGHTS = (3, 3, 2)  # title, tags and triggers, text; in halves
+FIELD_WEIGHTS = (4, 3, 2)  # title, tags and triggers, text; in halves
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE term (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, df INTEGER NOT NULL);
@@ -26,6 +28,7 @@ CREATE TABLE alias (plain TEXT NOT NULL, term INTEGER NOT NULL, PRIMARY KEY (pla
 CREATE TABLE posting (id INTEGER PRIMARY KEY, docs BLOB NOT NULL, codes BLOB NOT NULL);
 CREATE TABLE gram (gram TEXT PRIMARY KEY, terms BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE sequence (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL, words TEXT NOT NULL);
+CREATE TABLE sketch (id INTEGER PRIMARY KEY, length INTEGER NOT NULL, part REAL NOT NULL, vector BLOB NOT NULL, grams BLOB NOT NULL);
 """
 
 
@@ -34,9 +37,7 @@ def length_code(length: int) -> int:
     return min(255, int(16 * log2(1 + length) + 0.5))
 
 
-def decoded_length(code: int) -> float:
-    """Return the length that a code stands for."""
-    return 2 ** (code / 16) - 1
+LENGTHS = [2 ** (code / 16) - 1 for code in range(256)]  # that codes stand for
 
 
 def spelling_grams(term: str) -> list[str]:
@@ -60,12 +61,22 @@ class Tables:
     def __init__(self, connection):
         self.db = connection
         self._ids: dict[str, int] = {}
+        self._version = None
+        self._kept: dict[str, dict] = {}  # rows that were read, until somebody writes
 
     def forget(self) -> None:
-        """Forget the ids of words that a transaction made and did not keep."""
+        """Forget what was read, and the ids of words that a transaction made: it is over, or was not kept."""
         self._ids.clear()
+        self._kept.clear()
 
     # -- what a ranker asks -------------------------------------------------------------------------------------------
+
+    def notice(self) -> None:
+        """Forget what was read when another connection has written since."""
+        version = self.db.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            self._version = version
+            self._kept.clear()
 
     def totals(self) -> tuple[int, int]:
         """Return the number of documents and the sum of their lengths."""
@@ -74,14 +85,23 @@ class Tables:
 
     def lookup(self, words) -> dict[str, tuple[int, int]]:
         """Return `{word: (term id, document frequency)}` of the words that documents have."""
-        words = list(words)
-        found = {}
-        for at in range(0, len(words), 500):
-            part = words[at:at + 500]
-            marks = ",".join("?" * len(part))
-            for word, term, df in self.db.execute(f"SELECT word, id, df FROM term WHERE word IN ({marks}) AND df > 0", part):
-                found[word] = (term, df)
-        return found
+        found = self.rows("SELECT word, id, df FROM term WHERE df > 0 AND word IN", words)
+        return {word: (term, df) for word, term, df in found.values()}
+
+    def rows(self, select: str, keys, tail: str = "") -> dict:
+        """Return `{key: row}` of the rows whose first column is one of the keys; a process that asks again has them at hand."""
+        keys = list(keys)
+        kept = self._kept.setdefault(select + tail, {})
+        missing = [key for key in dict.fromkeys(keys) if key not in kept]
+        if len(kept) + len(missing) > MOST_KEPT:
+            kept.clear()
+            missing = list(dict.fromkeys(keys))
+        kept.update(dict.fromkeys(missing))
+        for at in range(0, len(missing), 500):
+            part = missing[at:at + 500]
+            for row in self.db.execute(f"{select} ({','.join('?' * len(part))}){tail}", part):
+                kept[row[0]] = row
+        return {key: kept[key] for key in keys if kept[key] is not None}
 
     def unaccented(self, word: str) -> list[tuple[str, int, int]]:
         """Return `(word, id, df)` of the words that are `word` once their accents are dropped."""
@@ -90,17 +110,13 @@ class Tables:
 
     def by_id(self, ids) -> dict[int, tuple[str, int]]:
         """Return `{term id: (word, df)}`."""
-        ids = list(ids)
-        found = {}
-        for at in range(0, len(ids), 500):
-            part = ids[at:at + 500]
-            marks = ",".join("?" * len(part))
-            for term, word, df in self.db.execute(f"SELECT id, word, df FROM term WHERE id IN ({marks}) AND df > 0", part):
-                found[term] = (word, df)
-        return found
+        return {term: (word, df) for term, word, df in self.rows("SELECT id, word, df FROM term WHERE df > 0 AND id IN", ids).values()}
 
     def postings(self, term: int, most: int = 1 << 30) -> tuple[array, array]:
         """Return the document ids and codes of a term, by document id; about `most` of them when there are more."""
+        kept = self._kept.setdefault("postings", {})
+        if term in kept:
+            return kept[term]
         docs, codes = array("I"), array("H")
         first = term << _TERM_SHIFT
         for d, c in self.db.execute("SELECT docs, codes FROM posting WHERE id BETWEEN ? AND ? ORDER BY id",
@@ -109,33 +125,29 @@ class Tables:
             codes.frombytes(c)
             if len(docs) >= most:
                 break
+        if len(docs) < min(most, MOST_KEPT):
+            if len(kept) >= 500:
+                kept.clear()
+            kept[term] = docs, codes
         return docs, codes
 
-    def sequences(self, ids) -> dict[int, tuple[int, bytes, str]]:
-        """Return `{document id: (length, packed ids of its uncommon terms in order, its uncommon words)}`.
+    def sequences(self, ids) -> dict[int, tuple[int, int, bytes, str]]:
+        """Return `{document id: (id, length, packed ids of its uncommon terms in order, its uncommon words)}`.
 
         Removed documents are missing.
         """
-        ids = list(ids)
-        found = {}
-        for at in range(0, len(ids), 500):
-            part = ids[at:at + 500]
-            marks = ",".join("?" * len(part))
-            for doc, length, packed, said in self.db.execute(
-                    f"SELECT id, length, terms, words FROM sequence WHERE id IN ({marks})", part):
-                found[doc] = (length, packed, said)
-        return found
+        return self.rows("SELECT id, length, terms, words FROM sequence WHERE id IN", ids)
+
+    def sketches(self, ids) -> dict[int, tuple[int, int, float, bytes, bytes]]:
+        """Return `{document id: (id, characters of its uncommon words, part of the gram bits that are set, vector, grams)}`.
+
+        See `sketch`. Removed documents are missing.
+        """
+        return self.rows("SELECT id, length, part, vector, grams FROM sketch WHERE id IN", ids)
 
     def grams(self, grams) -> dict[str, array]:
         """Return `{gram: term ids}` of the vocabulary."""
-        grams = list(grams)
-        found = {}
-        for at in range(0, len(grams), 500):
-            part = grams[at:at + 500]
-            marks = ",".join("?" * len(part))
-            for gram, packed in self.db.execute(f"SELECT gram, terms FROM gram WHERE gram IN ({marks})", part):
-                found[gram] = array("I", packed)
-        return found
+        return {gram: array("I", packed) for gram, packed in self.rows("SELECT gram, terms FROM gram WHERE gram IN", grams).values()}
 
     # -- documents in and out -----------------------------------------------------------------------------------------
 
@@ -143,13 +155,15 @@ class Tables:
         """Take in documents: `(id, (title, tags, text))`, ids unused so far and rising."""
         postings: dict[int, tuple[array, array]] = {}
         counts: dict[int, int] = {}
-        rows, chunk, number, total = [], None, 0, 0
+        self._kept.clear()
+        table = word_table.opened()
+        rows, sketches, chunk, number, total = [], [], None, 0, 0
         for doc, fields in documents:
             if chunk is not None and doc >> CHUNK_BITS != chunk:
-                self._flush(chunk, postings, rows)
-                postings, rows = {}, []
+                self._flush(chunk, postings, rows, sketches)
+                postings, rows, sketches = {}, [], []
             chunk = doc >> CHUNK_BITS
-            sequence, weights, length = self._analyse(fields)
+            sequence, weights, length, counted = self._analyse(fields)
             code = length_code(length)
             for term, weight in weights.items():
                 slot = postings.get(term)
@@ -158,11 +172,15 @@ class Tables:
                 slot[0].append(doc)
                 slot[1].append((weight if weight < 255 else 255) << 8 | code)
                 counts[term] = counts.get(term, 0) + 1
-            rows.append((doc, length, sequence.tobytes(), spelled(fields)))
+            said = spelled(fields)
+            rows.append((doc, length, sequence.tobytes(), said))
+            grams = sketch.gram_sketch(said)
+            part = int.from_bytes(grams, "big").bit_count() / sketch.GRAM_BITS
+            sketches.append((doc, len(said), part, sketch.vector_sketch(counted, table) if table else b"", grams))
             number += 1
             total += length
         if rows:
-            self._flush(chunk, postings, rows)
+            self._flush(chunk, postings, rows, sketches)
         self.db.executemany("UPDATE term SET df = df + ? WHERE id = ?", [(n, t) for t, n in counts.items()])
         self._count(number, total)
 
@@ -171,13 +189,15 @@ class Tables:
         counts: dict[int, int] = {}
         number = total = 0
         found = self.sequences(ids)
-        for length, packed, _ in found.values():
+        self._kept.clear()
+        for _, length, packed, _ in found.values():
             for term in set(array("I", packed)):
                 counts[term] = counts.get(term, 0) + 1
             number += 1
             total += length
         self.db.executemany("UPDATE term SET df = df - ? WHERE id = ?", [(n, t) for t, n in counts.items() if t])
-        self.db.executemany("DELETE FROM sequence WHERE id = ?", [(doc,) for doc in found])
+        for name in ("sequence", "sketch"):
+            self.db.executemany(f"DELETE FROM {name} WHERE id = ?", [(doc,) for doc in found])
         self._count(-number, -total)
         self.db.execute("INSERT INTO meta VALUES ('dead', ?) ON CONFLICT DO UPDATE SET value = value + excluded.value", (number,))
 
@@ -186,20 +206,21 @@ class Tables:
         self.db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
                             (("documents", number), ("length", length)))
 
-    def _analyse(self, fields) -> tuple[array, dict[int, int], int]:
-        """Return the sequence (fields apart by a 0), the weighted counts in halves, and the length."""
-        sequence, weights, length = array("I"), {}, 0
+    def _analyse(self, fields) -> tuple[array, dict[int, int], int, dict[str, int]]:
+        """Return the sequence (fields apart by a 0), the weighted counts in halves, the length, and the counts by word."""
+        sequence, weights, length, counted = array("I"), {}, 0, {}
         skipped = common()
         for field, weight in zip(fields, FIELD_WEIGHTS):
             found = terms(field)
             ids = self._term_ids(found)
-            for term in ids:
+            for term, word in zip(ids, found):
                 weights[term] = weights.get(term, 0) + weight
+                counted[word] = counted.get(word, 0) + 1
             length += len(ids)
             sequence.extend([term for term, word in zip(ids, found) if word not in skipped])
             sequence.append(0)
         sequence.extend(weights.keys() - set(sequence))
-        return sequence, weights, length
+        return sequence, weights, length, counted
 
     def _term_ids(self, words: list[str]) -> list[int]:
         """Return the ids of words, making the missing ones."""
@@ -239,13 +260,14 @@ class Tables:
         self.db.executemany("INSERT INTO gram VALUES (?, ?) ON CONFLICT DO UPDATE SET terms = CAST(terms || excluded.terms AS BLOB)",
                             [(g, ids.tobytes()) for g, ids in grams.items()])
 
-    def _flush(self, chunk: int, postings, rows) -> None:
+    def _flush(self, chunk: int, postings, rows, sketches) -> None:
         """Write the postings of one chunk and the sequences of its documents."""
         self.db.executemany(
             "INSERT INTO posting VALUES (?, ?, ?) ON CONFLICT DO UPDATE "
             "SET docs = CAST(docs || excluded.docs AS BLOB), codes = CAST(codes || excluded.codes AS BLOB)",
             [(term << _TERM_SHIFT | chunk, docs.tobytes(), codes.tobytes()) for term, (docs, codes) in sorted(postings.items())])
         self.db.executemany("INSERT INTO sequence VALUES (?, ?, ?, ?)", rows)
+        self.db.executemany("INSERT INTO sketch VALUES (?, ?, ?, ?, ?)", sketches)
 
 
 def in_memory() -> Tables:

@@ -44,11 +44,7 @@ class Index:
 
     def rows_of(self, numbers) -> dict[int, Row]:
         """Return `{document id: Row}`."""
-        numbers, found = list(numbers), {}
-        for at in range(0, len(numbers), 500):
-            part = numbers[at:at + 500]
-            found.update((row.id, row) for row in self.rows(f"id IN ({','.join('?' * len(part))})", part))
-        return found
+        return {number: Row._make(row) for number, row in self.tables.rows(f"SELECT {COLUMNS} FROM doc WHERE id IN", numbers).items()}
 
     def named(self, name: str) -> list[Row]:
         """Return the rows of an id, without regard to case, in path order."""
@@ -63,12 +59,7 @@ class Index:
         return self._names(names, " GROUP BY name HAVING count(*) > 1")
 
     def _names(self, names, having: str) -> set[str]:
-        names, found = list(names), set()
-        for at in range(0, len(names), 500):
-            part = names[at:at + 500]
-            found.update(name for (name,) in self.db.execute(
-                f"SELECT name FROM doc WHERE name IN ({','.join('?' * len(part))}){having}", part))
-        return found
+        return set(self.tables.rows("SELECT name FROM doc WHERE name IN", names, having))
 
     def sealed(self, row: Row) -> bool:
         """Whether what a row says was found out by this user's Engram."""
@@ -90,6 +81,7 @@ class Index:
 
     def catch_up(self) -> None:
         """Make approved content right: what the hashes file says now, and the files that may have become whole again."""
+        self.tables.notice()
         stamp = disk.stamp(self.store)
         doubtful = []
         for row in self.rows("state IN (1, 3, 4)"):
@@ -103,6 +95,7 @@ class Index:
 
     def catch_up_all(self) -> None:
         """Make every row right: look at each file's stat, and read those that moved."""
+        self.tables.notice()
         now, changed = time.time_ns(), []
         known = dict(self.db.execute("SELECT rel, stat FROM doc WHERE state <> 4"))
         for rel, seen in self.store.files():
@@ -214,6 +207,7 @@ class Index:
             self.tables.forget()
             raise
         self.db.execute("COMMIT")
+        self.tables.forget()
 
     def _meta(self, key: str):
         found = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()

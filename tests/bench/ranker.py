@@ -20,7 +20,7 @@ class Ranker:
 
     def __init__(self):
         # `recall.vectors` on, as by default; no folder of a user is looked at
-        self.related = words.related(places.find(os.curdir, env={})) if "--lexical" not in sys.argv else None
+        self.table = words.table(places.find(os.curdir, env={})) if "--lexical" not in sys.argv else None
 
     def index(self, docs) -> None:
         groups = {}
@@ -37,7 +37,7 @@ class Ranker:
         if group not in self.stores:
             return [], []
         tables, ids = self.stores[group]
-        hits = rank.rank([tables], text, limit=k, related=self.related).hits
+        hits = rank.rank([tables], text, limit=k, table=self.table).hits
         return [ids[hit.doc] for hit in hits], [hit.score for hit in hits]
 
 

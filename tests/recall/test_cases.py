@@ -106,14 +106,14 @@ def test_a_corrected_fact_is_not_above_its_correction(shelf):
 @pytest.mark.case("RK-06")
 def test_equal_scores_keep_their_order(shelf, clean_environment):
     for letter in "lkjhgfedcb":
-        shelf.put(f"twin-{letter}", "The very same text about retries", title="Same title", approve=False)
+        shelf.put(f"{letter}-twin", "The very same text about retries", title="Same title", approve=False)
     shelf.approve()
     first = found(shelf, "retries")
-    assert first == [f"twin-{letter}" for letter in "bcdefghjkl"]  # equal confidence and date: by path
+    assert first == [f"{letter}-twin" for letter in "bcdefghjkl"]  # equal confidence and date: by path
     for _ in range(19):
         assert found(shelf, "retries") == first
     for letter in "bed":
-        os.utime(shelf.path(f"knowledge/twin-{letter}.md"))
+        os.utime(shelf.path(f"knowledge/{letter}-twin.md"))
     code = ("import sys; sys.path.insert(0, sys.argv[2])\nfrom engram import recall\nfrom engram.store import places\n"
             "for _ in range(20): print(' '.join(e['id'] for e in recall.search(places.find(sys.argv[1]), 'retries').data['entries']))")
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

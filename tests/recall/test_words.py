@@ -8,16 +8,16 @@ import pytest
 from engram import recall
 from engram.errors import StorageError
 from engram.propose import preferences
-from engram.recall import words
+from engram.store import word_table
 from tests.recall.shelf import Shelf
 
 
 @pytest.fixture
 def fresh_table():
     """Let the test open the table itself, and the next one again."""
-    words._tables.clear()
+    word_table._tables.clear()
     yield
-    words._tables.clear()
+    word_table._tables.clear()
 
 
 @pytest.fixture
@@ -51,21 +51,21 @@ def test_without_a_good_table_recall_goes_on(shelf, fresh_table, monkeypatch, sp
         if isinstance(span, Exception):
             raise span
         return span
-    monkeypatch.setattr(words.files, "package_span", answer)
-    assert words.look_up() is None
+    monkeypatch.setattr(word_table.files, "package_span", answer)
+    assert word_table.opened() is None
     assert ids(recall.load(shelf.place, "stale rows")) == ["purge-rows"]
 
 
 def test_an_open_table_survives_the_replacement_of_its_file(shelf, fresh_table, monkeypatch, tmp_path):
     path = tmp_path / "archive"
-    data = words.files.package_data(words.NAME)
+    data = word_table.files.package_data(word_table.NAME)
     path.write_bytes(b"before" + data)
-    monkeypatch.setattr(words.files, "package_span", lambda name: (str(path), 6, len(data)))
-    look_up = words.look_up()
+    monkeypatch.setattr(word_table.files, "package_span", lambda name: (str(path), 6, len(data)))
+    table = word_table.opened()
     other = tmp_path / "other"
     other.write_bytes(b"x" * 100)
     os.replace(other, path)
-    assert "remov" in dict(look_up(["delet"])["delet"])
+    assert "remov" in dict(table.related(["delet"])["delet"]) and table.vector("delet")
 
 
 @pytest.mark.built
