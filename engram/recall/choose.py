@@ -134,7 +134,11 @@ class Sources:
         for at, of_index in rows.items():
             self.note_alone(at, of_index.values())
         found = [(hit.score, hit.segment, rows[hit.segment][hit.doc], hit) for hit in ranking.hits if hit.doc in rows[hit.segment]]
-        found.sort(key=lambda one: (-one[0], _confidence(one[2]), -one[2].updated, one[1], index_file.path_order(one[2].rel)))
+        scores = {}
+        for one in found:
+            scores[one[0]] = scores.get(one[0], 0) + 1
+        if len(scores) < len(found):  # only ties need more than the order that they came in
+            found.sort(key=lambda one: (-one[0], *_tie(one[1], one[2])) if scores[one[0]] > 1 else (-one[0],))
         return ranking, found
 
     def named(self, id: str):
@@ -258,6 +262,11 @@ class _Picker:
                 seen.add(found.key)
                 self._prerequisites(found, needs, seen, [*path, found.id])
                 needs.append(found)
+
+
+def _tie(at: int, row) -> tuple:
+    """Return what orders rows of one score: confidence, freshness, scope, path."""
+    return _confidence(row), -row.updated, at, index_file.path_order(row.rel)
 
 
 def _confidence(row) -> int:

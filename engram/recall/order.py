@@ -32,13 +32,11 @@ LONGEST_SPELLED = 2000  # characters
 
 # score: 1.0 and more for the best; segment: number in the list of indexes
 Hit = namedtuple("Hit", "score segment doc")
-# place: in the pool, for `columns` of the grams; likeness: what it is worth
-_Look = namedtuple("_Look", "first key score likeness place")
 _Near = namedtuple("_Near", "score likeness length pairs grams segment doc")
 
 
-def ordered(segments, query: str, sequence, slots, unseen, pool, norms, number: int, table) -> list[Hit]:
-    """Return the pool, `[(segment << 32 | document, score of its words), …]`, as hits in order; removed documents are left out.
+def ordered(segments, query: str, sequence, slots, unseen, pool, norms, number: int, table, limit: int) -> list[Hit]:
+    """Return the best of a pool, `[(segment << 32 | document, score of its words), …]`, as hits in order, without removed documents.
 
     `unseen`: the slots whose postings are not in the scores; `norms`: what a length code weighs; `number`: documents in all.
     """
@@ -57,7 +55,8 @@ def ordered(segments, query: str, sequence, slots, unseen, pool, norms, number: 
     near = _read(segments, looked[:NEAR], columns, slots, unseen, pairs, norms)
     hits = _scored(near, grams, share, number)
     least = hits[-1].score
-    return hits + [Hit(min(least, round(one.first, 6)), one.key >> 32, one.key & 0xFFFFFFFF) for one in looked[NEAR:]]
+    hits += [Hit(min(least, round(first, 6)), key >> 32, key & 0xFFFFFFFF) for first, key, *_ in looked[NEAR:limit]]
+    return hits[:limit]
 
 
 def _pairs(sequence, wide) -> list[tuple[str, str]]:
@@ -67,7 +66,10 @@ def _pairs(sequence, wide) -> list[tuple[str, str]]:
 
 
 def _first_look(segments, pool, wanted, share: float, direction, number: int):
-    """Return ([_Look, …] best first, {gram: weight}, {gram: a byte for each place})."""
+    """Return (looked, {gram: weight}, {gram: a byte for each place}).
+
+    `looked`: `[(score of the first look, key, score of the words, worth of the likeness, place), …]`, best first.
+    """
     rows = []
     for segment, found in _by_segment(pool):
         sketches = segments[segment].sketches([doc for doc, _ in found])
@@ -83,7 +85,7 @@ def _first_look(segments, pool, wanted, share: float, direction, number: int):
             for hit, part, length in zip(hits, parts, lengths)]
     likeness = direction.likeness(vectors) if direction else [0.0] * len(rows)
     best, top = max(scores) or 1.0, max(fair) or 1.0
-    looked = [_Look(score / best + share * GRAM_SHARE * gram / top + like, key, score, like, place)
+    looked = [(score / best + share * GRAM_SHARE * gram / top + like, key, score, like, place)
               for place, (score, gram, like, key) in enumerate(zip(scores, fair, likeness, keys))]
     looked.sort(reverse=True)
     return looked, grams, columns
@@ -93,19 +95,19 @@ def _read(segments, looked, columns, slots, unseen, pairs, norms) -> list[_Near]
     """Return what the texts of a few documents say beside their words: pairs, common words, grams with their counts."""
     rows = []
     names, columns = list(columns), list(columns.values())
-    for segment, found in _by_segment((one.key, one) for one in looked):
+    for segment, found in _by_segment((key, more) for _, key, *more in looked):
         sequences = segments[segment].sequences([doc for doc, _ in found])
         ids = {slot.word: [term for at, term, _, _ in slot.members[:slot.own] if at == segment] for slot in slots}
         common = [(COMMON_SHARE * slot.weight * slot.idf * (K1 + 1), [pack("=I", term) for term in ids[slot.word]])
                   for slot in slots if slot.common and ids[slot.word]]
         keys = [(pair, [pack("=II", left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
-        for doc, look in found:
+        for doc, (score, likeness, place) in found:
             _, length, packed, words = sequences[doc]
-            norm, words, place = K1 * norms[length_code(length)], f" {words} ", look.place
-            score = look.score + _unseen(unseen, ids, packed, norm)
+            norm, words = K1 * norms[length_code(length)], f" {words} "
+            score += _unseen(unseen, ids, packed, norm)
             score += sum(worth for worth, packs in common if _has(packed, packs)) / (1 + norm)
             grams = [(gram, words.count(gram)) for gram in compress(names, map(itemgetter(place), columns))]
-            rows.append(_Near(score, look.likeness, len(words), [pair for pair, packs in keys if _has(packed, packs)],
+            rows.append(_Near(score, likeness, len(words), [pair for pair, packs in keys if _has(packed, packs)],
                               grams, segment, doc))
     return rows
 

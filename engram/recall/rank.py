@@ -26,7 +26,8 @@ B = 0.75
 WIDE_K1 = 0.7  # signs and pairs of signs repeat more than words, and say less by it
 POOL = 64
 LOOKED = 128
-ENOUGH, FREQUENT = 1000, 10  # with so many candidates, words of more than a tenth of the documents only order them
+# with so many candidates, words of more than one in so many documents only order them
+ENOUGH = ((300, 4), (1000, 10))
 VISITS, RELATED_VISITS = 100_000, 10_000
 LONGEST_QUERY = 2000  # terms; what a person or an agent asks begins with what it is about
 
@@ -54,7 +55,7 @@ def rank(segments, query: str, *, limit: int = POOL, table=None) -> Ranking:
     else:
         scores, unseen = _with_all(segments, slots, norms), []
     pool = _best(scores, max(limit, LOOKED))
-    return Ranking(ordered(segments, query, sequence, slots, unseen, pool, norms, number, table)[:limit], slots)
+    return Ranking(ordered(segments, query, sequence, slots, unseen, pool, norms, number, table, limit), slots)
 
 
 def matched(segments, ranking: Ranking, hit: Hit) -> list[str]:
@@ -77,7 +78,7 @@ def _candidates(segments, strong: list[Slot], norms, number: int) -> tuple[dict[
     scores: dict[int, float] = {}
     unseen, left, spare = [], VISITS, RELATED_VISITS
     for slot in sorted(strong, key=lambda slot: (slot.df, slot.word)):
-        if left <= 0 or (len(scores) >= ENOUGH and slot.df * FREQUENT > number):
+        if left <= 0 or any(len(scores) >= enough and slot.df * frequent > number for enough, frequent in ENOUGH):
             unseen.append(slot)
         else:
             own, more = _visit(segments, slot, norms, scores, left, spare)

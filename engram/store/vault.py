@@ -43,7 +43,7 @@ class Store:
         """Whether the store's folder is there. Raises Refused when a link leads it out of the workspace."""
         if not os.path.isdir(self.root):
             return False
-        if not _inside(os.path.realpath(self.root), os.path.realpath(self.boundary)):
+        if _leads_out(self.root, self.boundary):
             raise Refused(f"{self.root} is a link that leads out of {self.boundary}; it is not used.",
                           hint="Make it a folder, or set ENGRAM_GLOBAL_DIR for a store elsewhere.")
         return True
@@ -58,25 +58,9 @@ class Store:
                 or ":" in parts[0][1:2]:
             raise Refused(f"`{rel[:80]}` is not a path inside the store.")
         path = os.path.join(self.root, *parts)
-        if self._has_link(parts) and not _inside(os.path.realpath(path), os.path.realpath(self.root)):
+        if _leads_out(path, self.root):
             raise Refused("a link leads out of the store; it is not followed.", file=path)
         return path
-
-    def _has_link(self, parts):
-        """Whether a link may stand below the root on the way to a path; where none does, the path is what it says."""
-        if os.name == "nt":  # junctions are no links to lstat
-            return True
-        at = self.root
-        for part in parts:
-            at += os.sep + part
-            try:
-                if stat.S_ISLNK(os.lstat(at).st_mode):
-                    return True
-            except FileNotFoundError:
-                return False
-            except (OSError, ValueError):
-                return True
-        return False
 
     def lock(self, *, timeout=10.0):
         """Return the store's writer lock, to be held in a `with` block."""
@@ -110,7 +94,7 @@ class Store:
                 continue
             try:
                 if row.is_symlink():
-                    if not _inside(os.path.realpath(row.path), os.path.realpath(self.root)):
+                    if _leads_out(row.path, self.root):
                         _fault(faults, self.scope, rel, "link", "a link that leads out of the store; not read")
                         continue
                     if row.is_dir():
@@ -214,7 +198,7 @@ class Store:
         """
         raw = None
         try:
-            if _inside(os.path.realpath(self.ignore_file), os.path.realpath(self.boundary)):
+            if not _leads_out(self.ignore_file, self.boundary):
                 raw = files.read_regular(self.ignore_file, limit=ignore.LARGEST)
         except StorageError:
             pass
@@ -257,6 +241,24 @@ def fault_of(error, scope, rel):
 def _fault(faults, scope, rel, kind, message):
     if faults is not None:
         faults.append(diagnostic(f"memory.{kind}", "warning", message, file=f"{scope}:{rel}"))
+
+
+def _leads_out(path, root):
+    """Whether a path that is written below a root lies elsewhere on disk: a link leads there."""
+    at = root.rstrip(os.sep)
+    if os.name != "nt" and (path + os.sep).startswith(at + os.sep):  # on Windows, junctions are no links to lstat
+        for part in path[len(at) + 1:].split(os.sep):
+            at += os.sep + part
+            try:
+                if stat.S_ISLNK(os.lstat(at).st_mode):
+                    break
+            except FileNotFoundError:
+                return False
+            except (OSError, ValueError):
+                break
+        else:
+            return False  # without a link a path is what it says
+    return not _inside(os.path.realpath(path), os.path.realpath(root))
 
 
 def _inside(path, root):
