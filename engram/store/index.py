@@ -232,7 +232,7 @@ def _fill(store, connection, progress) -> Index:
     disk.prepare(connection)
     connection.executescript(disk.SCHEMA)
     index = Index(store, connection, disk.key(store), None)
-    stamp, known = disk.stamp(store), store.hashes()
+    stamp, digest, known = disk.stamp(store), disk.digest(store), store.hashes()
     connection.execute("BEGIN")
     found = list(store.files())
 
@@ -256,6 +256,7 @@ def _fill(store, connection, progress) -> Index:
             index._insert(rows.of_absence(number, rel))
     index._set("version", disk.version())
     index._set("stamp", stamp)
+    index._set("digest", digest)
     index._set("union", "1" if known.extra else "0")
     index._set("next", str(number + 1))
     connection.execute("COMMIT")

@@ -94,6 +94,14 @@ def stamp(store) -> str:
     return " ".join(made)
 
 
+def digest(store) -> str:
+    """Return the hash of the hashes file; empty while a commit is unfinished, or when the file can't be read."""
+    try:
+        return "" if os.path.lexists(store.path("journal.json")) else files.sha256(store.raw_hashes() or b"")
+    except EngramError:
+        return ""
+
+
 def key(store) -> bytes:
     """Return the user's key for row seals, made when there is none; empty when there can be none."""
     folder = store.user_dir

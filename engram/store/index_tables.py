@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _sqlite3 as sqlite  # the C module: `sqlite3` adds datetime and 2 ms to every start
 from array import array
+from collections import Counter
 from math import log2
 
 from engram.store import sketch, word_table
@@ -174,8 +175,7 @@ class Tables:
                 counts[term] = counts.get(term, 0) + 1
             said = spelled(fields)
             rows.append((doc, length, sequence.tobytes(), said))
-            grams = sketch.gram_sketch(said)
-            part = int.from_bytes(grams, "big").bit_count() / sketch.GRAM_BITS
+            part, grams = sketch.gram_sketch(said)
             sketches.append((doc, len(said), part, sketch.vector_sketch(counted, table) if table else b"", grams))
             number += 1
             total += length
@@ -208,14 +208,14 @@ class Tables:
 
     def _analyse(self, fields) -> tuple[array, dict[int, int], int, dict[str, int]]:
         """Return the sequence (fields apart by a 0), the weighted counts in halves, the length, and the counts by word."""
-        sequence, weights, length, counted = array("I"), {}, 0, {}
+        sequence, weights, length, counted = array("I"), {}, 0, Counter()
         skipped = common()
         for field, weight in zip(fields, FIELD_WEIGHTS):
             found = terms(field)
             ids = self._term_ids(found)
-            for term, word in zip(ids, found):
+            for term in ids:
                 weights[term] = weights.get(term, 0) + weight
-                counted[word] = counted.get(word, 0) + 1
+            counted.update(found)
             length += len(ids)
             sequence.extend([term for term, word in zip(ids, found) if word not in skipped])
             sequence.append(0)

@@ -88,7 +88,7 @@ class Index:
             now = self._stat(row.rel)
             if now is not None if row.state == rows.GONE else (not now or now != row.stat):
                 doubtful.append(row.rel)
-        if not stamp or self._meta("stamp") != stamp:
+        if self._hashes_moved(stamp):
             self._write(lambda: self._follow(doubtful))
         elif doubtful:
             self._write(lambda: self._take(doubtful, _Approvals(self.store)))
@@ -103,7 +103,7 @@ class Index:
             if not before or before != rows.stat_text(seen, now):
                 changed.append(rel)
         stamp = disk.stamp(self.store)
-        if changed or known or not stamp or self._meta("stamp") != stamp:
+        if changed or known or self._hashes_moved(stamp):
             self._write(lambda: self._follow([*changed, *known]))
 
     def refresh(self, row: Row) -> None:
@@ -115,19 +115,35 @@ class Index:
         else:
             self._write(lambda: self._follow([row.rel]))
 
+    def _hashes_moved(self, stamp: str) -> bool:
+        """Whether the hashes file or the journal may say something else than the rows; its bytes decide where its stamp can't."""
+        if stamp and self._meta("stamp") == stamp:
+            return False
+        digest = disk.digest(self.store)
+        if not digest or self._meta("digest") != digest:
+            return True
+        if stamp and (self.in_memory or disk.writable(self.store)):
+            self._write(lambda: self._set("stamp", stamp))
+        return False
+
     def _follow(self, changed) -> None:
         """Read the files named, and those whose standing in the hashes file is another than their rows say."""
-        stamp, known = disk.stamp(self.store), self.store.hashes()
-        have, more = set(), list(changed)
-        for rel, state, sha, lf in self.db.execute("SELECT rel, state, sha, lf FROM doc"):
+        stamp, digest, known = disk.stamp(self.store), disk.digest(self.store), self.store.hashes()
+        approved = dict(self.db.execute("SELECT rel, sha FROM doc WHERE state = 0"))
+        # all that the hashes file says differently, by one comparison of both; the rows of the rest are right
+        doubtful = {rel for rel, _ in approved.items() ^ known.entries.items()}
+        doubtful.update(known.extra, (rel for (rel,) in self.db.execute("SELECT rel FROM doc WHERE state <> 0")))
+        more, have = list(changed), set()
+        for rel, state, sha, lf in self.tables.rows("SELECT rel, state, sha, lf FROM doc WHERE rel IN", doubtful).values():
             have.add(rel)
             if state < rows.UNREADABLE and state != rows.state_of(known, rel, sha, lf):
                 more.append(rel)
             elif state == rows.GONE and not known.known(rel):
                 more.append(rel)
-        more += [rel for rel in {*known.entries, *known.extra} if rel not in have and disk.is_memory_path(rel)]
+        more += [rel for rel in doubtful - have if disk.is_memory_path(rel)]
         self._take(dict.fromkeys(more), known)
         self._set("stamp", stamp)
+        self._set("digest", digest)
         self._set("union", "1" if known.extra else "0")
 
     def _take(self, changed, known) -> None:

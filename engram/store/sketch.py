@@ -18,12 +18,13 @@ _PRIME = 4093  # below GRAM_BITS, so that every character of a gram counts
 _STEPS = 32  # to which a query's dimensions are rounded
 _DIGITS = [bytes(48 + (step >> digit & 1) for step in range(256)) for digit in range(5)]  # of a step, as text
 _WEIGHTS = [0, *(round(4 * (1 + log(count))) for count in range(1, 64))]  # of a word by its count, in quarters
-_MOST = 20_000  # more weight could run over from a lane into the next one
+_HALF = 0x8000  # of what a lane of two bytes holds
+_MOST = 10_000  # more weight of words could reach the highest bit of a lane
+_HIGH = bytes(48 + (byte >> 7) for byte in range(256))
 
 _LEVELS = 31  # to which weights of grams are rounded
 _BIT = [bytes(byte >> bit & 1 for byte in range(256)) for bit in range(8)]
 
-_bits: dict[str, int] = {}
 _MEMO_LIMIT = 100_000
 
 
@@ -36,30 +37,36 @@ def text_grams(text: str) -> dict[str, int]:
     return found
 
 
-def gram_bit(gram: str) -> int:
-    """Return the number of a gram's bit."""
-    bit = _bits.get(gram)
-    if bit is None:
-        if len(_bits) >= _MEMO_LIMIT:
-            _bits.clear()
-        bit = _bits[gram] = int.from_bytes(gram.encode("utf-8", "surrogatepass"), "little") % _PRIME
-    return bit
+class _Bits(dict):
+    """The number of a gram's bit by gram."""
+
+    def __missing__(self, gram):
+        if len(self) >= _MEMO_LIMIT:
+            self.clear()
+        bit = self[gram] = int.from_bytes(gram.encode("utf-8", "surrogatepass"), "little") % _PRIME
+        return bit
 
 
-def gram_sketch(text: str) -> bytes:
-    """Return the bits of a text's grams, bit 0 last."""
+_bits = _Bits()
+
+
+def gram_sketch(text: str) -> tuple[float, bytes]:
+    """Return (part of the bits that are set, bits of a text's grams, bit 0 last)."""
     framed = f" {text} "
+    bits = set(map(_bits.__getitem__, [framed[at:at + GRAM] for at in range(len(framed) - GRAM + 1)]))
     flags = bytearray(b"0") * GRAM_BITS
-    for bit in set(map(gram_bit, {framed[at:at + GRAM] for at in range(len(framed) - GRAM + 1)})):
+    for bit in bits:
         flags[~bit] = 49
-    return int(flags, 2).to_bytes(GRAM_BITS // 8, "big")
+    return len(bits) / GRAM_BITS, int(flags, 2).to_bytes(GRAM_BITS // 8, "big")
 
 
 def vector_sketch(counts, table) -> bytes:
     """Return the bits of the direction of `{word: count}`; zeros when the table has none of the words."""
-    most = len(_WEIGHTS) - 1
+    most, size = len(_WEIGHTS) - 1, table.dimensions
     total, lanes = _summed([(word, _WEIGHTS[min(count, most)]) for word, count in counts.items()], table)
-    return _packed([2 * value > 3 * total for value in lanes]).to_bytes(table.dimensions // 8, "big")
+    # a lane's highest bit shows whether it is above the middle, once what is missing from there is added to each of them
+    lanes += (_HALF - 3 * total // 2 - 1) * int.from_bytes(b"\1\0" * size, "little")
+    return int(lanes.to_bytes(LANE * size, "little")[1::LANE].translate(_HIGH), 2).to_bytes(size // 8, "big")
 
 
 def gram_hits(sketches, wanted, parts, weigh):
@@ -71,7 +78,7 @@ def gram_hits(sketches, wanted, parts, weigh):
     whole, size, count, chance = b"".join(sketches), GRAM_BITS // 8, len(sketches), sum(parts)
     columns, weights = {}, {}
     for gram in wanted:
-        bit = gram_bit(gram)
+        bit = _bits[gram]
         # a byte a sketch: each size-th byte of all of them, then its bit alone
         column = whole[size - 1 - (bit >> 3)::size].translate(_BIT[bit & 7])
         number = column.count(1)
@@ -96,6 +103,9 @@ class Direction:
 
     def __init__(self, weights, table, most: float):
         total, lanes = _summed([(word, max(1, round(4 * weight))) for word, weight in weights.items()], table)
+        lanes = array("H", lanes.to_bytes(LANE * table.dimensions, "little"))
+        if byteorder == "big":
+            lanes.byteswap()
         low = min(lanes)
         step = (max(lanes) - low) / (_STEPS - 1) or 1.0
         steps = bytes([int((value - low) / step + 0.5) for value in lanes])
@@ -103,20 +113,21 @@ class Direction:
         self._planes = [int(steps.translate(digit), 2) for digit in _DIGITS]
         middle = 1.5 * total
         self._sum, squares = sum(lanes) - middle * len(lanes), sum(map(mul, lanes, lanes))
-        self._share = most / sqrt((squares - 2 * middle * self._sum - middle * middle * len(lanes)) * len(lanes))
+        squares -= 2 * middle * self._sum + middle * middle * len(lanes)  # of the distances from the middle
+        self._share = most / sqrt(max(1.0, squares) * len(lanes))
         self._low, self._step = low - middle, step
 
     def likeness(self, sketches) -> list[float]:
         """Return how near the direction of each vector sketch is, 0 to `most`; by the cosine with its signs alone."""
         one, two, four, eight, sixteen = self._planes
-        step, low, base, share = 2 * self._step * self._share, 2 * self._low * self._share, self._sum * self._share, int.from_bytes
+        step, low, base = 2 * self._step * self._share, 2 * self._low * self._share, self._sum * self._share
         return [max(0.0, step * ((one & bits).bit_count() + 2 * (two & bits).bit_count() + 4 * (four & bits).bit_count()
                                  + 8 * (eight & bits).bit_count() + 16 * (sixteen & bits).bit_count()) + low * bits.bit_count() - base)
-                if bits else 0.0 for bits in [share(sketch, "big") for sketch in sketches]]
+                if bits else 0.0 for bits in [int.from_bytes(sketch, "big") for sketch in sketches]]
 
 
 def _summed(weights, table):
-    """Return (weight of all words, sum of their weighted vectors) of pairs of a word and a small integer."""
+    """Return (weight of all words, sum of their weighted vectors as lanes) of pairs of a word and a small integer."""
     total = lanes = 0
     for word, weight in weights:
         vector = table.vector(word)
@@ -125,12 +136,4 @@ def _summed(weights, table):
             total += weight
             if total > _MOST:
                 break
-    values = array("H", lanes.to_bytes(LANE * table.dimensions, "little"))
-    if byteorder == "big":
-        values.byteswap()
-    return total, values
-
-
-def _packed(flags) -> int:
-    """Return truths as the bits of an integer, the first one highest."""
-    return int("".join(["1" if flag else "0" for flag in flags]) or "0", 2)
+    return total, lanes
