@@ -13,7 +13,7 @@ from engram.recall.words import table
 from engram.store import index_rows, index_tables, memory
 
 FOLDER = "archive"
-BANNER = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:<!--[^\n]*-->\r?\n)+\s*")
+BANNER = rb"\A(?:\xef\xbb\xbf)?(?:<!--[^\n]*-->\r?\n)+\s*"
 
 
 def all_of(stores) -> list:
@@ -23,7 +23,7 @@ def all_of(stores) -> list:
         for rel in _paths(store):
             try:
                 raw = store.read_bytes(rel)
-                one = memory.parse(BANNER.sub(b"", raw), rel, store.scope)
+                one = memory.parse(re.sub(BANNER, b"", raw), rel, store.scope)
             except EngramError:
                 continue
             if not index_rows.scanned(one):

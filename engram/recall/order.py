@@ -13,7 +13,6 @@ from collections import Counter, namedtuple
 from itertools import compress
 from math import log
 from operator import itemgetter
-from struct import pack
 
 from engram.recall.slots import rarity
 from engram.store import sketch
@@ -98,9 +97,9 @@ def _read(segments, looked, columns, slots, unseen, pairs, norms) -> list[_Near]
     for segment, found in _by_segment((key, more) for _, key, *more in looked):
         sequences = segments[segment].sequences([doc for doc, _ in found])
         ids = {slot.word: [term for at, term, _, _ in slot.members[:slot.own] if at == segment] for slot in slots}
-        common = [(COMMON_SHARE * slot.weight * slot.idf * (K1 + 1), [pack("=I", term) for term in ids[slot.word]])
+        common = [(COMMON_SHARE * slot.weight * slot.idf * (K1 + 1), [_packed(term) for term in ids[slot.word]])
                   for slot in slots if slot.common and ids[slot.word]]
-        keys = [(pair, [pack("=II", left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
+        keys = [(pair, [_packed(left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
         for doc, (score, likeness, place) in found:
             _, length, packed, words = sequences[doc]
             norm, words = K1 * norms[length_code(length)], f" {words} "
@@ -151,6 +150,11 @@ def _unseen(slots, ids, packed: bytes, norm: float) -> float:
         if count:
             score += slot.weight * slot.idf * count * (K1 + 1) / (count + norm)
     return score
+
+
+def _packed(*terms: int) -> bytes:
+    """Return term ids as a sequence packs them."""
+    return array("I", terms).tobytes()
 
 
 def _has(packed: bytes, packs: list[bytes]) -> bool:

@@ -20,8 +20,9 @@ from engram.text.words import is_common
 MOST = 50
 DEFAULT = 10
 NARROWED_POOL = 5000
-SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
-PART = re.compile(r'"([^"]*)"|\b(type|scope|tag):(\S+)', re.IGNORECASE)
+# Patterns are compiled at their first use: most runs need none of them, and each costs a start 0.1 to 0.3 ms.
+SENTENCE_END = r"(?<=[.!?。！？])\s*"
+PART = r'(?i)"([^"]*)"|\b(type|scope|tag):(\S+)'
 
 Query = namedtuple("Query", "words phrases types scopes tags")
 
@@ -45,7 +46,7 @@ def read_query(text: str) -> Query:
             return found[0]
         return " "
 
-    words = PART.sub(take, text)
+    words = re.sub(PART, take, text)
     return Query(words.strip(), [phrase for phrase in phrases if terms(phrase)], types, scopes, tags)
 
 
@@ -253,7 +254,7 @@ def sentence(memory, words: str) -> str:
 @lru_cache(128)
 def _sentences(memory) -> list[tuple[str, frozenset]]:
     """Return the sentences of a memory with their terms."""
-    parts = [part for line in index_rows.searched(memory).splitlines() for part in SENTENCE_END.split(line.strip(" \t-*>#")) if part]
+    parts = [part for line in index_rows.searched(memory).splitlines() for part in re.split(SENTENCE_END, line.strip(" \t-*>#")) if part]
     return [(part, frozenset(terms(part))) for part in parts]
 
 

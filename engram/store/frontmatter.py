@@ -12,9 +12,10 @@ from engram.errors import MemoryFileError
 from engram.store.header_values import KEY, Reader, key_text
 
 FENCE = "---"
-BARE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
-BARE = re.compile(r"[A-Za-z0-9_./@+:-]+\Z")
-NUMBER = re.compile(r"[-+]?(\d|\.\d)[\d_]*(\.\d*)?([eE][-+]?\d+)?\Z")
+# For writing; compiled at their first use, which a start that only reads has none of.
+BARE_KEY = r"[A-Za-z_][A-Za-z0-9_.-]*"
+BARE = r"[A-Za-z0-9_./@+:-]+"
+NUMBER = r"[-+]?(\d|\.\d)[\d_]*(\.\d*)?([eE][-+]?\d+)?"
 
 
 class Document:
@@ -92,7 +93,7 @@ class Document:
 
 def render_entry(key, value):
     """Return `key: value` on one line, as the earlier implementation writes it (upstream-format.md, b)."""
-    return f"{key if BARE_KEY.match(key) else _quote(key)}: {render(value)}"
+    return f"{key if re.fullmatch(BARE_KEY, key) else _quote(key)}: {render(value)}"
 
 
 def render(value):
@@ -104,9 +105,9 @@ def render(value):
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(render(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{k if BARE_KEY.match(k) else _quote(k)}: {render(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k if re.fullmatch(BARE_KEY, k) else _quote(k)}: {render(v)}" for k, v in value.items()) + "}"
     text = str(value)
-    if BARE.match(text) and not text.startswith("-") and not NUMBER.match(text) and not text.endswith(":") \
+    if re.fullmatch(BARE, text) and not text.startswith("-") and not re.fullmatch(NUMBER, text) and not text.endswith(":") \
             and text.lower() not in ("null", "true", "false"):
         return text
     return _quote(text)

@@ -13,8 +13,8 @@ from bisect import bisect_left
 FILE = "memory.hashes.json"
 # A string that is never closed matches to the end of its line: a search that starts again at each quote of a
 # prepared file would take hours.
-STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)("?)')
-DIGEST = re.compile(r"[0-9a-f]{64}")
+STRING = r'"((?:[^"\\\n]|\\.)*)("?)'
+DIGEST = r"[0-9a-f]{64}"
 
 
 class Hashes:
@@ -72,8 +72,8 @@ def parse(raw):
 def _entries(text):
     """Yield (path as written, digest) of each `"path": "digest"` in damaged JSON."""
     before = None
-    for found in STRING.finditer(text):
-        if before and found[2] and DIGEST.fullmatch(found[1]) and text[before.end():found.start()].strip() == ":":
+    for found in re.finditer(STRING, text):
+        if before and found[2] and re.fullmatch(DIGEST, found[1]) and text[before.end():found.start()].strip() == ":":
             yield before[1], found[1]
         before = found if found[1] and found[2] else None
 

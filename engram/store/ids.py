@@ -5,7 +5,6 @@ Pure: no files. Rules: store.md, "A memory file"; cases ST-05, ST-07, SE-01.
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from engram.errors import Refused, UsageError
 from engram.files import sha256
@@ -23,10 +22,12 @@ def make(text, type):
 
     Text without enough ASCII letters (fewer than half of its letters, accents folded) gives `<type>-<8 hex>`.
     """
-    folded = unicodedata.normalize("NFKD", text.translate(LETTERS))
+    from unicodedata import combining, normalize  # a start that makes no id saves 0.3 ms
+
+    folded = normalize("NFKD", text.translate(LETTERS))
     letters = [c for c in folded if c.isalpha()]
     plain = [c for c in letters if c.isascii()]
-    words = re.findall(r"[a-z0-9]+", "".join(c for c in folded if not unicodedata.combining(c)).replace("'", "").replace("’", "").lower())
+    words = re.findall(r"[a-z0-9]+", "".join(c for c in folded if not combining(c)).replace("'", "").replace("’", "").lower())
     if len(plain) < 2 or len(plain) * 2 < len(letters):
         return f"{type}-{sha256(text.encode('utf-8', 'surrogatepass'))[:8]}"
     made = ""

@@ -89,12 +89,15 @@ class Tables:
         found = self.rows("SELECT word, id, df FROM term WHERE df > 0 AND word IN", words)
         return {word: (term, df) for word, term, df in found.values()}
 
-    def rows(self, select: str, keys, tail: str = "") -> dict:
-        """Return `{key: row}` of the rows whose first column is one of the keys; a process that asks again has them at hand."""
+    def rows(self, select: str, keys, tail: str = "", *, keep: bool = True) -> dict:
+        """Return `{key: row}` of the rows whose first column is one of the keys; a process that asks again has them at hand.
+
+        `keep`: whether it has; rows that may be large are read each time.
+        """
         keys = list(keys)
-        kept = self._kept.setdefault(select + tail, {})
+        kept = self._kept.setdefault(select + tail, {}) if keep else {}
         missing = [key for key in dict.fromkeys(keys) if key not in kept]
-        if len(kept) + len(missing) > MOST_KEPT:
+        if kept and len(kept) + len(missing) > MOST_KEPT:
             kept.clear()
             missing = list(dict.fromkeys(keys))
         kept.update(dict.fromkeys(missing))
@@ -116,7 +119,7 @@ class Tables:
     def postings(self, term: int, most: int = 1 << 30) -> tuple[array, array]:
         """Return the document ids and codes of a term, by document id; about `most` of them when there are more."""
         kept = self._kept.setdefault("postings", {})
-        if term in kept:
+        if term in kept and len(kept[term][0]) < most:  # else a process that has all would answer otherwise than a fresh one
             return kept[term]
         docs, codes = array("I"), array("H")
         first = term << _TERM_SHIFT
@@ -137,7 +140,7 @@ class Tables:
 
         Removed documents are missing.
         """
-        return self.rows("SELECT id, length, terms, words FROM sequence WHERE id IN", ids)
+        return self.rows("SELECT id, length, terms, words FROM sequence WHERE id IN", ids, keep=False)
 
     def sketches(self, ids) -> dict[int, tuple[int, int, float, bytes, bytes]]:
         """Return `{document id: (id, characters of its uncommon words, part of the gram bits that are set, vector, grams)}`.

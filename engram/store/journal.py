@@ -8,7 +8,6 @@ clone.
 from __future__ import annotations
 
 import json
-from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
 
 FILE = "journal.json"
@@ -24,6 +23,8 @@ OPS = ("write", "drop", "approve")
 
 def dump(steps):
     """Return the bytes of a journal."""
+    from binascii import b2a_base64  # for a commit alone, as below: 0.3 ms of every start
+
     rows = [{"op": step.op, "file": step.rel, "sha256": step.sha256,
              "data": b2a_base64(step.data, newline=False).decode() if step.op == "write" else None} for step in steps]
     return json.dumps({"version": VERSION, "steps": rows}).encode()
@@ -33,6 +34,8 @@ def parse(raw):
     """Return the steps in a journal; none when it is absent, not whole, or names anything it may not."""
     if not raw:
         return []
+    from binascii import a2b_base64
+
     try:
         found = json.loads(raw)
         steps = [Step(row["op"], row["file"], a2b_base64(row["data"]) if row["op"] == "write" else None, row["sha256"])

@@ -16,14 +16,14 @@ GRAM = 4  # characters
 GRAM_BITS = 4096
 _PRIME = 4093  # below GRAM_BITS, so that every character of a gram counts
 _STEPS = 32  # to which a query's dimensions are rounded
-_DIGITS = [bytes(48 + (step >> digit & 1) for step in range(256)) for digit in range(5)]  # of a step, as text
+# what a byte becomes by one of its bits, as text or as a number; made of runs, which costs a start nothing
+_DIGITS = [(b"0" * (1 << bit) + b"1" * (1 << bit)) * (128 >> bit) for bit in range(8)]
+_BIT = [(bytes(1 << bit) + b"\1" * (1 << bit)) * (128 >> bit) for bit in range(8)]
 _WEIGHTS = [0, *(round(4 * (1 + log(count))) for count in range(1, 64))]  # of a word by its count, in quarters
 _HALF = 0x8000  # of what a lane of two bytes holds
 _MOST = 10_000  # more weight of words could reach the highest bit of a lane
-_HIGH = bytes(48 + (byte >> 7) for byte in range(256))
 
 _LEVELS = 31  # to which weights of grams are rounded
-_BIT = [bytes(byte >> bit & 1 for byte in range(256)) for bit in range(8)]
 
 _MEMO_LIMIT = 100_000
 
@@ -66,7 +66,7 @@ def vector_sketch(counts, table) -> bytes:
     total, lanes = _summed([(word, _WEIGHTS[min(count, most)]) for word, count in counts.items()], table)
     # a lane's highest bit shows whether it is above the middle, once what is missing from there is added to each of them
     lanes += (_HALF - 3 * total // 2 - 1) * int.from_bytes(b"\1\0" * size, "little")
-    return int(lanes.to_bytes(LANE * size, "little")[1::LANE].translate(_HIGH), 2).to_bytes(size // 8, "big")
+    return int(lanes.to_bytes(LANE * size, "little")[1::LANE].translate(_DIGITS[7]), 2).to_bytes(size // 8, "big")
 
 
 def gram_hits(sketches, wanted, parts, weigh):
@@ -110,7 +110,7 @@ class Direction:
         step = (max(lanes) - low) / (_STEPS - 1) or 1.0
         steps = bytes([int((value - low) / step + 0.5) for value in lanes])
         # a plane holds one binary digit of every dimension: products with bits are counts of common bits
-        self._planes = [int(steps.translate(digit), 2) for digit in _DIGITS]
+        self._planes = [int(steps.translate(digit), 2) for digit in _DIGITS[:5]]
         middle = 1.5 * total
         self._sum, squares = sum(lanes) - middle * len(lanes), sum(map(mul, lanes, lanes))
         squares -= 2 * middle * self._sum + middle * middle * len(lanes)  # of the distances from the middle

@@ -72,6 +72,7 @@ def speed(built, sizes, runs, peers, session):
                 row(what, beside(seconds, base) + (f", exit {code}" if code else ""), target, memory)
             served(place, built, bare, runs)
             edited(place, built, runs)
+            committed(place, python, runs)
             if peers:
                 peer_speed.rows(place, bare, os.path.join(folder, "peers"))
             shutil.rmtree(place.folder)
@@ -125,6 +126,14 @@ def edited(place, built, runs):
         file.write(text)
     target = "+ 20 ms" if place.size == 10_000 else ""
     row(f"a load that meets a hand edit, {place.size:,}", f"+ {1000 * statistics.median(more):.0f} ms", target)
+
+
+def committed(place, python, runs):
+    """Print how long the commit of one memory takes beyond its fsyncs."""
+    made = subprocess.run([python, os.path.join(HERE, "committing.py"), place.folder, str(runs)], env=place.env, capture_output=True,
+                          text=True)
+    row(f"commit of one memory, beyond its fsyncs, {place.size:,}", f"{made.stdout.strip()} ms" if made.returncode == 0 else
+        f"failed: {(made.stderr or made.stdout).strip().splitlines()[-1]}", "30 ms" if place.size == 10_000 else "")
 
 
 def retrieval(sets, peers):
