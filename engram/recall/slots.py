@@ -55,7 +55,7 @@ def of_query(segments, sequence, number: int, table=None) -> list[Slot]:
     for slot in slots:
         slot.own = len(slot.members)
     if table:
-        _relate(segments, slots, table)
+        _relate(segments, sequence, slots, table)
     for slot in slots:
         slot.idf = rarity(min(slot.df, number), number)
     if len(slots) > MOST_SLOTS:
@@ -116,9 +116,13 @@ def _near(segment, word: str, limit: int) -> list[tuple[int, str, int, int]]:
     return [row for row in found if row[0] <= limit]
 
 
-def _relate(segments, slots: list[Slot], table) -> None:
+def _relate(segments, sequence, slots: list[Slot], table) -> None:
     """Add related words to the slots; they count less than the word, and not for its rarity."""
     wanted = table.related([slot.word for slot in slots if not slot.common])
+    for left, right in zip(sequence, sequence[1:]):
+        if not (left.isascii() and right.isascii()):  # Vietnamese writes the syllables of a word apart
+            for rows in table.related([f"{left} {right}"]).values():
+                wanted[left] = rows
     words = {word for rows in wanted.values() for word, _ in rows}
     found = [segment.lookup(words) for segment in segments]
     for slot in slots:

@@ -15,6 +15,9 @@ arithmetic decide nothing but a similarity on the edge; one thread and the pinne
 
 Vectors lose what all words share, are projected on the directions in which words differ most, turned at random, so that every
 dimension says as much as any other, and rounded to four values.
+
+`glossary.txt` adds Chinese and Vietnamese words of developers. Their neighbours are the English words given there and the nearest of
+the first one; their vector is the mean of the English words given. English words stay as they are.
 """
 from __future__ import annotations
 
@@ -31,6 +34,8 @@ TABLE = os.path.join(ROOT, "engram", "text", "related.bin")
 WORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "developer_words.txt")
 LONGEST = 18  # letters
 MOST = 20
+GLOSSARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "glossary.txt")
+GIVEN, OTHERS = 0.8, 0.7  # similarity of the first English word of a line, of the others; neighbours of the first count by it
 FLOOR = 0.4
 DIMENSIONS = 192
 SEED = 1
@@ -97,13 +102,13 @@ def neighbours(names, rows):
     return found
 
 
-def directions(names, rows):
-    """Return `{term: DIMENSIONS numbers 0 to 3}`."""
+def directions(names, rows, english):
+    """Return `{term: DIMENSIONS numbers 0 to 3}`; the first `english` rows decide the axes."""
     import numpy as np
     rows = rows.astype(np.float64)
-    rows -= rows.mean(0)
+    rows -= rows[:english].mean(0)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    _, axes = np.linalg.eigh(rows.T @ rows)
+    _, axes = np.linalg.eigh(rows[:english].T @ rows[:english])
     best = axes[:, -DIMENSIONS:]
     # the signs of eigenvectors are anybody's choice: a random basis of the space that they span does not depend on them
     turned, _ = np.linalg.qr(best @ (best.T @ np.random.default_rng(SEED).normal(size=(len(best), DIMENSIONS))))
@@ -114,13 +119,45 @@ def directions(names, rows):
     return {name: level.tolist() for name, level in zip(names, levels)}
 
 
+def translations(known):
+    """Return `{key of the table: [English term, …]}` of the glossary: a term, or the two terms of a word that is written apart."""
+    found = {}
+    with open(GLOSSARY, encoding="utf-8") as file:
+        for line in file.read().split("\n"):
+            word, given, english = line.partition(" = ")
+            own = terms(word)
+            key = word if word in own else " ".join(own[:2])
+            given = [term for said in english.split() for term in terms(said) if term in known]
+            if given and not key.isascii() and not line.startswith("#"):
+                found.setdefault(key, list(dict.fromkeys(given)))
+    return found
+
+
+def with_translations(names, rows, near):
+    """Return names, vectors and neighbours with those of the glossary."""
+    import numpy as np
+    place = {name: at for at, name in enumerate(names)}
+    more, vectors = dict(near), []
+    for key, given in translations(place).items():
+        found = {given[0]: GIVEN, **dict.fromkeys(given[1:], OTHERS)}
+        for name, share in near[given[0]]:
+            found.setdefault(name, GIVEN * share)
+        more[key] = sorted(found.items(), key=lambda row: -row[1])[:MOST]
+        vectors.append(rows[[place[name] for name in given]].mean(0))
+    keys = list(more)[len(names):]
+    return [*names, *keys], np.concatenate([rows, np.stack(vectors)]), more
+
+
 def main(arguments):
     import hashlib
     words = vocabulary(model_folder())
     groups = by_term(words)
     print(f"{len(words)} words, {len(groups)} terms", flush=True)
     names, rows = averaged(groups, embedded(words))
-    data = related.packed(neighbours(names, rows), directions(names, rows), most=MOST)
+    english = len(names)
+    names, rows, near = with_translations(names, rows, neighbours(names, rows))
+    print(f"{len(names) - english} words of the glossary")
+    data = related.packed(near, directions(names, rows, english), most=MOST)
     print(f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
     if "--check" in arguments:
         with open(TABLE, "rb") as file:

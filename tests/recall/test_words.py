@@ -36,6 +36,12 @@ def test_a_memory_in_other_words_is_found(shelf):
     assert ids(recall.load(shelf.place, "delete")) == ["purge-rows"]
 
 
+@pytest.mark.parametrize("query", ["xóa các dòng cũ", "xoá hàng cũ", "sao lưu", "删除旧数据", "清理旧的记录", "备份"])
+def test_a_question_in_vietnamese_or_chinese_finds_an_english_memory(shelf, query):
+    shelf.put("backups", "Backups go to the cold bucket.")
+    assert ids(recall.load(shelf.place, query))[0] == ("backups" if query in ("sao lưu", "备份") else "purge-rows")
+
+
 def test_explain_names_the_related_words_of_a_match(shelf):
     assert "delet ~ eras" in recall.route(shelf.place, "delete", explain=True).text
 
