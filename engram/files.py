@@ -164,7 +164,7 @@ def sweep(folder, *, now=None):
     limit = (time.time() if now is None else now) - STALE_SECONDS
     try:
         with os.scandir(folder) as rows:
-            stale = [row.path for row in rows if _is_temporary(row.name)
+            stale = [row.path for row in rows if row.name.endswith(SUFFIX) and _is_temporary(row.name)
                      and row.is_file(follow_symlinks=False) and row.stat(follow_symlinks=False).st_mtime < limit]
     except OSError:
         return

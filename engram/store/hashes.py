@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
+from operator import le
 
 FILE = "memory.hashes.json"
 # A string that is never closed matches to the end of its line: a search that starts again at each quote of a
 # prepared file would take hours.
 STRING = r'"((?:[^"\\\n]|\\.)*)("?)'
 DIGEST = r"[0-9a-f]{64}"
+
+_last: dict = {}  # `raw` and `entries` of the last whole file
 
 
 class Hashes:
@@ -49,11 +52,14 @@ def parse(raw):
     """Read the bytes of a hashes file; None and blank give an empty one. Never raises."""
     if not raw or not raw.strip():
         return Hashes()
+    if raw == _last.get("raw"):  # a commit reads the file several times, and in a large store each costs milliseconds
+        return Hashes(dict(_last["entries"]))
     text = raw.decode("utf-8-sig", "replace")
     try:
         found = json.loads(text)
         if isinstance(found, dict) and set(map(type, found.values())) <= {str}:
-            return Hashes(found)
+            _last.update(raw=raw, entries=found)
+            return Hashes(dict(found))
     except (ValueError, RecursionError):
         pass
     made = Hashes(whole=False)
@@ -85,6 +91,35 @@ def dump(entries):
     # separators instead of an indent: that way the encoder in C does it, five times as fast
     rows = json.dumps(entries, ensure_ascii=False, separators=(",\n  ", ": "))
     return ("{\n  " + rows[1:-1] + "\n}\n").encode("utf-8", "surrogatepass")
+
+
+def rewritten(raw, entries, changes):
+    """Return the bytes of a whole hashes file, of which `parse` made the entries, with changes applied as `updated` does.
+
+    Where it has the layout of `dump`, only the lines that change are written anew: in a large store that is most of a commit.
+    """
+    number, raw = len(entries), raw or b""
+    if not (entries and raw.startswith(b'{\n  "') and raw.endswith(b'"\n}\n') and raw.count(b"\n") == number + 2
+            and raw.count(b',\n  "') == number - 1):
+        return dump(updated(entries, changes))
+    paths, lines = list(entries), raw[2:-3].split(b",\n")
+    for path in entries.keys() & changes.keys():
+        at = paths.index(path)
+        if changes[path] is None:
+            del paths[at], lines[at]
+        else:
+            lines[at] = _line(path, changes[path])
+    fresh = sorted(path for path, value in changes.items() if value is not None and path not in entries)
+    rising = all(map(le, paths, paths[1:])) if fresh else True
+    for path in fresh:
+        at = bisect_left(paths, path) if rising else len(paths)
+        paths.insert(at, path)
+        lines.insert(at, _line(path, changes[path]))
+    return b"{\n" + b",\n".join(lines) + b"\n}\n" if lines else dump({})
+
+
+def _line(path, value):
+    return dump({path: value})[2:-3]
 
 
 def updated(entries, changes):

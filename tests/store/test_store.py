@@ -220,6 +220,35 @@ def test_the_hashes_file_is_a_flat_object_in_path_order():
     assert list(hashes.updated({"z": "1", "a": "2"}, {"b": "3"})) == ["z", "a", "b"]
 
 
+def test_lines_that_do_not_change_are_not_written_anew():
+    chance = dice("lines")
+    names = ["rules/a.md", "rules/a b.md", "rules/a-b.md", 'rules/"q".md', "skills/é.md", "knowledge/中.md", "rules/z\\.md", "rules/\n.md"]
+    for _ in range(500):
+        paths = chance.sample(names, chance.randint(0, len(names)))
+        entries = {path: str(chance.randrange(9)) for path in (sorted(paths) if chance.random() < 0.7 else paths)}
+        changes = {path: chance.choice((None, "new")) for path in chance.sample(names, chance.randint(0, 4))}
+        raw = hashes.dump(entries)
+        wanted = hashes.dump(hashes.updated(entries, changes))
+        assert hashes.rewritten(raw, hashes.parse(raw).entries, changes) == wanted
+        assert hashes.parse(wanted).entries == hashes.updated(entries, changes)
+
+
+def test_what_was_read_can_be_changed_without_changing_what_is_read_next():
+    raw = hashes.dump({"a": "1"})
+    for _ in range(2):
+        found = hashes.parse(raw)
+        assert found.entries == {"a": "1"} and not found.extra
+        found.entries["b"] = "2"
+        found.add("a", "3")
+
+
+@pytest.mark.parametrize("raw", [None, b"", b"{}\n", b'{"a": "1", "b": "2"}\n', b'\xef\xbb\xbf{\n  "a": "1",\n  "b": "2"\n}\n',
+                                 b'{\r\n  "a": "1",\r\n  "b": "2"\r\n}\r\n', b'{\n  "a": "1",\n  "b": "0",\n  "b": "2"\n}\n'])
+def test_a_file_in_another_layout_is_written_in_ours(raw):
+    entries = hashes.parse(raw).entries
+    assert hashes.rewritten(raw, entries, {"c": "3"}) == hashes.dump({**entries, "c": "3"})
+
+
 def test_a_conflicted_hashes_file_is_the_union_of_both_sides(store):
     save(store, "a", "b")
     path = store.path(hashes.FILE)
