@@ -51,10 +51,9 @@ def ordered(segments, query: str, sequence, slots, unseen, pool, norms, number: 
     if not looked:
         return []
     pairs = _pairs(sequence, wide)
-    near = _read(segments, looked[:NEAR], columns, slots, unseen, pairs, norms)
-    hits = _scored(near, grams, share, number)
-    least = hits[-1].score
-    hits += [Hit(min(least, round(first, 6)), key >> 32, key & 0xFFFFFFFF) for first, key, *_ in looked[NEAR:limit]]
+    hits = _scored(_read(segments, looked[:NEAR], columns, slots, unseen, pairs, norms), grams, share, number)
+    least = hits[-1].score if hits else 0.0
+    hits += [Hit(min(least, round(-first, 6)), key >> 32, key & 0xFFFFFFFF) for first, key, *_ in looked[NEAR:limit]]
     return hits[:limit]
 
 
@@ -67,7 +66,7 @@ def _pairs(sequence, wide) -> list[tuple[str, str]]:
 def _first_look(segments, pool, wanted, share: float, direction, number: int):
     """Return (looked, {gram: weight}, {gram: a byte for each place}).
 
-    `looked`: `[(score of the first look, key, score of the words, worth of the likeness, place), …]`, best first.
+    `looked`: `[(score of the first look below zero, key, score of the words, worth of the likeness, place), …]`, best first.
     """
     rows = []
     for segment, found in _by_segment(pool):
@@ -84,9 +83,9 @@ def _first_look(segments, pool, wanted, share: float, direction, number: int):
             for hit, part, length in zip(hits, parts, lengths)]
     likeness = direction.likeness(vectors) if direction else [0.0] * len(rows)
     best, top = max(scores) or 1.0, max(fair) or 1.0
-    looked = [(score / best + share * GRAM_SHARE * gram / top + like, key, score, like, place)
+    looked = [(-(score / best + share * GRAM_SHARE * gram / top + like), key, score, like, place)
               for place, (score, gram, like, key) in enumerate(zip(scores, fair, likeness, keys))]
-    looked.sort(reverse=True)
+    looked.sort()  # equal ones by key
     return looked, grams, columns
 
 
@@ -101,6 +100,8 @@ def _read(segments, looked, columns, slots, unseen, pairs, norms) -> list[_Near]
                   for slot in slots if slot.common and ids[slot.word]]
         keys = [(pair, [_packed(left, right) for left in ids.get(pair[0], ()) for right in ids.get(pair[1], ())]) for pair in pairs]
         for doc, (score, likeness, place) in found:
+            if doc not in sequences:  # another process took it out just now
+                continue
             _, length, packed, words = sequences[doc]
             norm, words = K1 * norms[length_code(length)], f" {words} "
             score += _unseen(unseen, ids, packed, norm)
@@ -113,6 +114,8 @@ def _read(segments, looked, columns, slots, unseen, pairs, norms) -> list[_Near]
 
 def _scored(near: list[_Near], grams, share: float, number: int) -> list[Hit]:
     """Return what was read as hits, best first."""
+    if not near:
+        return []
     pairs = {pair: rarity(count, number) for pair, count in Counter([pair for one in near for pair in one.pairs]).items()}
     average = sum(one.length for one in near) / len(near) + EVEN_GRAMS
     parts = []

@@ -28,7 +28,7 @@ class Table:
 
     def __init__(self, read):
         head = read(0, HEADER)
-        if len(head) != HEADER or head[:8] != MAGIC:
+        if len(head) != HEADER or head[:8] != MAGIC or not head[13]:
             raise ValueError("not a word table of this version")
         self._read = read
         self._most, self.dimensions = head[12], 4 * head[13]

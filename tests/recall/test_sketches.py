@@ -109,6 +109,17 @@ def test_what_another_process_wrote_into_the_index_is_seen(shelf):
     assert set(ids(shelf, "crane")) == {"hoist", "crane"} and ids(shelf, "harbour steel") == []
 
 
+def test_a_document_that_another_process_takes_out_meanwhile_is_left_out():
+    tables = index_tables.in_memory()
+    tables.add((number, ("", "", f"The harbour crane number {number} lifts steel.")) for number in range(40))
+    assert len(rank.rank([tables], "harbour crane", table=TABLE).hits) == 40
+    tables.db.execute("DELETE FROM sequence WHERE id % 2 = 0")
+    hits = rank.rank([tables], "harbour crane", table=TABLE).hits
+    assert hits and all(hit.doc % 2 for hit in hits[:5])
+    tables.db.execute("DELETE FROM sequence")
+    assert rank.rank([tables], "harbour crane", table=TABLE, limit=10).hits == []
+
+
 def test_uses_that_were_gathered_are_written_later(shelf, monkeypatch):
     shelf.put("tea", "The kitchen has green tea.")
     monkeypatch.setattr(uses, "_waiting", [])
