@@ -163,13 +163,17 @@ def sweep(folder, *, now=None):
     """Remove temporary files that a crash of ours left in `folder` more than an hour ago; never raises."""
     limit = (time.time() if now is None else now) - STALE_SECONDS
     try:
-        with os.scandir(folder) as rows:
-            stale = [row.path for row in rows if row.name.endswith(SUFFIX) and _is_temporary(row.name)
-                     and row.is_file(follow_symlinks=False) and row.stat(follow_symlinks=False).st_mtime < limit]
+        # names alone first: a folder of thousands is listed at every commit
+        made = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(SUFFIX) and _is_temporary(name)]
     except OSError:
         return
-    for path in stale:
-        _drop(path)
+    for path in made:
+        try:
+            found = os.lstat(path)
+        except OSError:
+            continue
+        if stat.S_ISREG(found.st_mode) and found.st_mtime < limit:
+            _drop(path)
 
 
 def _is_temporary(name):
