@@ -6,7 +6,7 @@ believed (upstream-format.md S-2). Must not know budgets or how things print.
 from __future__ import annotations
 
 import time
-from collections import namedtuple
+from collections import Counter, namedtuple
 
 from engram import files
 from engram.errors import EngramError, diagnostic
@@ -134,9 +134,7 @@ class Sources:
         for at, of_index in rows.items():
             self.note_alone(at, of_index.values())
         found = [(hit.score, hit.segment, rows[hit.segment][hit.doc], hit) for hit in ranking.hits if hit.doc in rows[hit.segment]]
-        scores = {}
-        for one in found:
-            scores[one[0]] = scores.get(one[0], 0) + 1
+        scores = Counter([one[0] for one in found])
         if len(scores) < len(found):  # only ties need more than the order that they came in
             found.sort(key=lambda one: (-one[0], *_tie(one[1], one[2])) if scores[one[0]] > 1 else (-one[0],))
         return ranking, found

@@ -39,7 +39,8 @@ def ordered(segments, query: str, sequence, slots, unseen, pool, norms, number: 
 
     `unseen`: the slots whose postings are not in the scores; `norms`: what a length code weighs; `number`: documents in all.
     """
-    strong = list(dict.fromkeys(word for word in sequence if not is_common(word)))
+    said = [word for word in sequence if not is_common(word)]
+    strong = list(dict.fromkeys(said))
     weight = {slot.word: slot.weight * slot.idf for slot in slots}
     total = sum(weight.get(word, 0.0) for word in strong)
     wide = {word for word in strong if is_unspaced(word)}
@@ -50,17 +51,12 @@ def ordered(segments, query: str, sequence, slots, unseen, pool, norms, number: 
     looked, grams, columns = _first_look(segments, pool, wanted, share, direction, number)
     if not looked:
         return []
-    pairs = _pairs(sequence, wide)
+    # words side by side once common ones are left out; not those of unspaced scripts
+    pairs = [pair for pair in dict.fromkeys(zip(said, said[1:])) if pair[0] != pair[1] and wide.isdisjoint(pair)]
     hits = _scored(_read(segments, looked[:NEAR], columns, slots, unseen, pairs, norms), grams, share, number)
     least = hits[-1].score if hits else 0.0
     hits += [Hit(min(least, round(-first, 6)), key >> 32, key & 0xFFFFFFFF) for first, key, *_ in looked[NEAR:limit]]
     return hits[:limit]
-
-
-def _pairs(sequence, wide) -> list[tuple[str, str]]:
-    """Return the pairs of words that stand side by side once common ones are left out; not those of unspaced scripts."""
-    strong = [word for word in sequence if not is_common(word)]
-    return [pair for pair in dict.fromkeys(zip(strong, strong[1:])) if pair[0] != pair[1] and wide.isdisjoint(pair)]
 
 
 def _first_look(segments, pool, wanted, share: float, direction, number: int):

@@ -94,14 +94,15 @@ def dump(entries):
 
 
 def rewritten(raw, entries, changes):
-    """Return the bytes of a whole hashes file, of which `parse` made the entries, with changes applied as `updated` does.
+    """Return the bytes of a hashes file with changes applied to its entries (a None drops the path).
 
-    Where it has the layout of `dump`, only the lines that change are written anew: in a large store that is most of a commit.
+    Where `raw` has the layout of `dump`, only the lines that change are written anew: in a large store that is most of a commit.
+    A new path goes where the order of the paths has it while they are in order, so that two branches that add memories seldom
+    touch the same line; else last.
     """
-    lines = raw[2:-3].split(b",\n") if raw and raw.startswith(b"{\n") and raw.endswith(b"\n}\n") else []
-    if not entries or len(lines) != len(entries):  # a text holds no line end, so as many parts are the entries
-        return dump(updated(entries, changes))
-    paths = list(entries)
+    paths, lines = list(entries), _lines(raw or b"")
+    if len(lines) != len(paths):  # a text holds no line end, so in our layout there is a line for each
+        lines = _lines(dump(entries))
     for path in entries.keys() & changes.keys():
         at = paths.index(path)
         if changes[path] is None:
@@ -109,7 +110,7 @@ def rewritten(raw, entries, changes):
         else:
             lines[at] = _line(path, changes[path])
     fresh = sorted(path for path, value in changes.items() if value is not None and path not in entries)
-    rising = all(map(le, paths, paths[1:])) if fresh else True
+    rising = not fresh or all(map(le, paths, paths[1:]))
     for path in fresh:
         at = bisect_left(paths, path) if rising else len(paths)
         paths.insert(at, path)
@@ -117,25 +118,10 @@ def rewritten(raw, entries, changes):
     return b"{\n" + b",\n".join(lines) + b"\n}\n" if lines else dump({})
 
 
+def _lines(raw):
+    """Return the lines of the entries in a file, without the commas between them; nothing of one in another layout."""
+    return raw[2:-3].split(b",\n") if raw.startswith(b"{\n") and raw.endswith(b"\n}\n") else []
+
+
 def _line(path, value):
-    return dump({path: value})[2:-3]
-
-
-def updated(entries, changes):
-    """Return entries with changes applied (a None drops the path).
-
-    A new path goes where the order of the paths has it while they are in order, so that two branches that add
-    memories seldom touch the same line; else last.
-    """
-    made = {path: value for path, value in entries.items() if changes.get(path, value) is not None}
-    fresh = sorted(path for path, value in changes.items() if value is not None and path not in made)
-    made.update({path: value for path, value in changes.items() if path in made})
-    if not fresh:
-        return made
-    paths = list(made)
-    if any(a > b for a, b in zip(paths, paths[1:])):
-        made.update({path: changes[path] for path in fresh})
-        return made
-    for path in fresh:
-        paths.insert(bisect_left(paths, path), path)
-    return {path: changes[path] if path in changes else made[path] for path in paths}
+    return _lines(dump({path: value}))[0]

@@ -103,7 +103,7 @@ def record(store, steps):
         fits = files.sha256(found) if found is not None else None
         if fits in others:
             entries[rel] = fits
-    made = hashes.rewritten(raw, entries, changes) if known.whole else hashes.dump(hashes.updated(entries, changes))
+    made = hashes.rewritten(raw if known.whole else None, entries, changes)
     if made != raw:
         if not known.whole:
             _keep_damaged(store, raw)
